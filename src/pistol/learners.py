@@ -1,0 +1,288 @@
+"""Learners: the state of g in one of three representations, and what may be asked of it.
+
+Each has `play`, which learns and yields the predictions f_t(x_t) chunk by chunk, so that whoever
+drives it can show progress or stop between two chunks; and `decide`, the scores of the model:
+f̄, the weighted average of all f_t, or the last f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+
+from . import _loops
+from ._tiles import BLOCK, kernel_values, scores, workers
+from ._types import Array, Scalars, read_only
+from .kernels import Kernel, precomputed_base
+from .losses import Loss
+from .potentials import POTENTIALS, multiplier
+from .rows import Growing, Store, as_rows, sq_norms
+
+CHUNK = 8192  # rounds of a primal learner between two yields
+
+AVERAGES: dict[str | None, float] = {"uniform": 0.0, "linear": 1.0, None: 0.0}
+Chunks = Iterator[tuple[slice, Array]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a learner plays by: the loss, how c_t is chosen, and how the f_t are averaged.
+
+    `average` is "uniform" (the paper), "linear" (weight t on f_t) or None (the last f).
+    """
+
+    loss: Loss
+    potential: str
+    a: float
+    b: float
+    average: str | None
+
+    @property
+    def power(self) -> float:
+        """ω_t = t^power."""
+        return AVERAGES[self.average]
+
+    def scalars(self, kernels: int, columns: int) -> Scalars:
+        """Line 2 of Algorithm 3: g_0 = 0, α_0 = a L."""
+        zeros = [np.zeros((kernels, columns)) for _ in range(3)]
+        zeros[1] += max(self.a * self.loss.L, 1e-300)
+        return Scalars(*zeros, np.zeros((1, 1)), np.zeros((1, 1)))
+
+    def next_c(self, S: Scalars) -> Array:
+        """c of the round to come, for each kernel and column."""
+        log_c = POTENTIALS[self.potential]
+        t = float(S.t[0, 0])
+        cells = zip(S.g_norm_sq.ravel(), S.alpha.ravel(), strict=True)
+        c = [multiplier(log_c(g, alpha, t, self.b)) for g, alpha in cells]
+        return np.reshape(c, S.alpha.shape)
+
+    def read_out(self, S: Scalars, g: Array, u: Array) -> Array:
+        """The model's coefficients from those of g and u; the first axes are kernel and column."""
+        shape = S.c_sum.shape + (1,) * (g.ndim - 2)
+        if self.average is None:
+            return self.next_c(S).reshape(shape) * g
+        return (S.c_sum.reshape(shape) * g - u) / max(S.weight[0, 0], 1e-300)
+
+    def theta(self, columns: int) -> Array:
+        """The loss's own parameter for every column."""
+        return read_only(np.full(columns, self.loss.theta))
+
+
+class Primal:
+    """g as a vector a column: the linear kernel, dense or sparse rows, any number of features."""
+
+    def __init__(self, rule: Rule, features: int, columns: int, bias: float = 0.0) -> None:
+        self.rule, self.bias = rule, bias
+        self.S = rule.scalars(1, columns)
+        self.g, self.u = np.zeros((2, columns, features + 1))
+
+    def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
+        """Learn from the rows of X in this order, each round of size r."""
+        rule, rows = self.rule, as_rows(X)
+        for at, P in chunks(order, len(self.g), CHUNK):
+            _loops.learn_primal(
+                rows, Y, order[at], r[at], rule.loss.grad, rule.theta(len(self.g)),
+                POTENTIALS[rule.potential], rule.a, rule.b, rule.power, self.bias,
+                self.g, self.u, self.S, P,
+            )  # fmt: skip
+            yield at, P
+
+    def f(self) -> Array:
+        """Weights of shape (columns, features + 1); the last is the intercept's."""
+        weights = self.rule.read_out(self.S, self.g[None], self.u[None])[0]
+        weights[:, -1] *= self.bias
+        return weights
+
+    def norm(self) -> Array:
+        """‖f‖ of the model, for every column."""
+        return np.linalg.norm(self.f(), axis=1)
+
+    def decide(self, X: Any) -> Array:
+        """Scores of shape (rows, columns)."""
+        return linear_scores(X, self.f())
+
+
+class Coordinates:
+    """One scalar learner a coordinate (Appendix A), each in the unit of its own feature.
+
+    `x_max` is a bound on all |x_i| known beforehand, the appendix's 1; with 0 every coordinate is
+    measured by its largest magnitude so far, and the predictions do not depend on units.
+    """
+
+    def __init__(
+        self, rule: Rule, features: int, columns: int, bias: float = 0.0, x_max: float = 0.0
+    ) -> None:
+        self.rule, self.bias = rule, bias
+        self.S = rule.scalars(1, columns)
+        self.m = np.full(features + 1, float(x_max))
+        self.theta, self.G, self.w, self.w_sum, self.seen = np.zeros((5, columns, features + 1))
+
+    def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
+        """Learn from the rows of X in this order, each round of size r."""
+        rule, rows = self.rule, as_rows(X)
+        for at, P in chunks(order, len(self.w), CHUNK):
+            _loops.learn_coordinates(
+                rows, Y, order[at], r[at], rule.loss.grad, rule.theta(len(self.w)),
+                POTENTIALS[rule.potential], rule.a, rule.b, rule.loss.L, rule.power, self.bias,
+                self.m, self.theta, self.G, self.w, self.w_sum, self.seen, self.S, P,
+            )  # fmt: skip
+            yield at, P
+
+    def f(self) -> Array:
+        """Weights of shape (columns, features + 1); the last is the intercept's."""
+        weights, total = self.w.copy(), self.S.weight[0, 0]
+        if self.rule.average is not None:
+            weights = (self.w_sum + self.w * (total - self.seen)) / max(total, 1e-300)
+        weights[:, -1] *= self.bias
+        return weights
+
+    norm = Primal.norm
+    decide = Primal.decide
+
+
+class Dual:
+    """g as an expansion over support rows: any kernel, the sum of several if more than one.
+
+    Rows are played in blocks: g of the support so far is evaluated for the whole block by matrix
+    products, then the rounds follow one by one inside the block.
+    """
+
+    def __init__(
+        self, rule: Rule, kernels: tuple[Kernel, ...], columns: int, n_jobs: int | None = None
+    ) -> None:
+        self.rule, self.kernels, self.n_jobs = rule, kernels, n_jobs
+        self.columns = columns
+        self.S = rule.scalars(len(kernels), columns)
+        self.store: Store | None = None
+        self.sq, self.ids = Growing(), Growing((), np.int64)
+        self.coef, self.u = Growing((columns,)), Growing((len(kernels), columns))
+
+    def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
+        """Learn from the rows of X in this order; the rows of X have ids first, first + 1, …
+
+        A row that is a support row already (from an earlier pass over X) is not stored again.
+        Should a kernel function fail on the way, new rows are forgotten as if it had not begun.
+        """
+        place = np.full(X.shape[0], -1)
+        known = np.flatnonzero(self.ids.values >= first)
+        place[self.ids.values[known] - first] = known
+        before = self.ids.n, [x.copy() for x in self.S]
+        try:
+            for at, P in chunks(order, self.columns, BLOCK):
+                self._play_block(X, Y, order[at], r[at], P, place, first)
+                yield at, P
+        except Exception:
+            self._roll_back(*before)
+            raise
+
+    def _play_block(
+        self, X: Any, Y: Array, order: Array, r: Array, P: Array, place: Array, first: int
+    ) -> None:
+        rule, m, Q = self.rule, len(order), len(self.kernels)
+        A, points, a_sq = self._points(X, order, first)
+        with workers(self.n_jobs) as thread_map:
+            K = np.stack(list(kernel_values(self.kernels, points, A, a_sq, a_sq)))
+            G = self._scores(self.coef.values[None].repeat(Q, 0), A, a_sq, thread_map)
+        k_xx = np.stack(
+            [kernel.diagonal(k, a_sq) for kernel, k in zip(self.kernels, K, strict=True)]
+        )
+        if not (k_xx >= 0).all():
+            raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
+        coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
+        _loops.learn_dual(
+            G, K, k_xx, Y, order, r, rule.loss.grad, rule.theta(self.columns),
+            POTENTIALS[rule.potential], rule.a, rule.b, rule.power, self.S, P, coef, u,
+        )  # fmt: skip
+        self._keep(points, a_sq, order, place, first, coef, u)
+
+    def _points(self, X: Any, order: Array, first: int) -> tuple[Any, Any, Array]:
+        """Rows to be scored, the same as support rows, and their squared norms."""
+        A = X[order]
+        if self.kernels[0].base is precomputed_base:  # a support row is the number of its column
+            return A, (first + order)[:, None].astype(np.float64), np.zeros(len(order))
+        return A, A, sq_norms(A)
+
+    def _keep(
+        self, points: Any, sq: Array, order: Array, place: Array, first: int, coef: Array, u: Array
+    ) -> None:
+        """Store the rows that were updated and add to their coefficients."""
+        used = np.flatnonzero(coef.any(axis=1))
+        rows, at = np.unique(order[used], return_index=True)
+        new = place[rows] < 0
+        rows, at = rows[new], used[at[new]]
+        place[rows] = self.ids.n + np.arange(len(rows))
+        if self.store is None:
+            self.store = Store(points)
+        self.store.append(points[at])
+        self.sq.append(sq[at])
+        self.ids.append(first + rows)
+        self.coef.append(np.zeros((len(rows), self.columns)))
+        self.u.append(np.zeros((len(rows), len(self.kernels), self.columns)))
+        np.add.at(self.coef.values, place[order[used]], coef[used])
+        np.add.at(self.u.values, place[order[used]], u[:, used].transpose(1, 0, 2))
+
+    def _roll_back(self, n: int, S: list[Array]) -> None:
+        if self.store is not None:
+            self.store.truncate(n)
+        for growing in (self.sq, self.ids, self.coef, self.u):
+            growing.truncate(n)
+        for now, then in zip(self.S, S, strict=True):
+            now[...] = then
+
+    def _scores(self, coef: Array, A: Any, a_sq: Array, thread_map: Any) -> Array:
+        if self.store is None:
+            return np.zeros((len(self.kernels), self.columns, A.shape[0]))
+        S = self.store.rows
+        return scores(self.kernels, S, self.sq.values, coef, A, a_sq, thread_map)
+
+    def f(self) -> Array:
+        """Coefficients of shape (kernels, columns, support rows)."""
+        g = np.broadcast_to(self.coef.values.T, (len(self.kernels), self.columns, self.ids.n))
+        return self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0))
+
+    def norm(self) -> Array:
+        """‖f‖ of the model, for every column (of the sum of the kernels' norms, if several)."""
+        if self.store is None:
+            return np.zeros(self.columns)
+        f, S, sq = self.f(), self.store.rows, self.sq.values
+        total = np.zeros(self.columns)
+        with workers(self.n_jobs) as thread_map:
+            for lo in range(0, self.ids.n, BLOCK):
+                at = slice(lo, lo + BLOCK)
+                if self.kernels[0].base is precomputed_base:
+                    return np.full(self.columns, np.nan)
+                values = self._scores(f.transpose(0, 2, 1), S[at], sq[at], thread_map)
+                total += (values * f[:, :, at]).sum(axis=(0, 2))
+        return np.sqrt(np.maximum(total, 0.0))
+
+    def decide(self, X: Any) -> Array:
+        """Scores of shape (rows, columns)."""
+        out = np.zeros((X.shape[0], self.columns))
+        f = self.f().transpose(0, 2, 1)
+        precomputed = self.kernels[0].base is precomputed_base
+        with workers(self.n_jobs) as thread_map:
+            for lo in range(0, X.shape[0], BLOCK):
+                A = X[lo : lo + BLOCK]
+                a_sq = np.zeros(A.shape[0]) if precomputed else sq_norms(A)
+                out[lo : lo + BLOCK] = self._scores(f, A, a_sq, thread_map).sum(axis=0).T
+        return out
+
+
+def chunks(order: Array, columns: int, size: int) -> Chunks:
+    """Slices of the rounds, each with room for its predictions."""
+    for lo in range(0, len(order), size):
+        at = slice(lo, min(lo + size, len(order)))
+        yield at, np.empty((at.stop - lo, columns))
+
+
+def linear_scores(X: Any, weights: Array) -> Array:
+    """X w + intercept, for weights of shape (columns, features + 1)."""
+    return np.asarray(safe_sparse_dot(X, weights[:, :-1].T)) + weights[:, -1]
+
+
+Learner = Primal | Coordinates | Dual
+Make = Callable[[int, int], Learner]

@@ -1,0 +1,290 @@
+"""Losses, value and derivative side by side, for one sample.
+
+Every function takes (y, p, theta): the target (±1 in classification), the raw score and the
+loss's own parameter (the quantile, say; most have none). `grad` is a subgradient in p, never its
+negative. At a kink it takes the value that means the smaller update, except for the Perceptron,
+where a score of zero is a mistake.
+
+A loss of your own is a pair of numba functions::
+
+    >>> from numba import njit
+    >>> from pistol.losses import Loss
+    >>> @njit
+    ... def value(y, p, theta):
+    ...     return max(0.0, 0.5 - y * p)
+    >>> @njit
+    ... def grad(y, p, theta):
+    ...     return -y if y * p < 0.5 else 0.0
+    >>> half_margin = Loss("half_margin", value, grad, L=1.0)
+    >>> half_margin.grad(1.0, 0.2, 0.0)
+    -1.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from math import exp, expm1, inf, isfinite, log1p, tanh
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ._types import Array, pick
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """A convex Lipschitz loss ℓ(y, p).
+
+    Parameters
+    ----------
+    name : str
+        How it is called in messages.
+    value, grad : numba functions of (y, p, theta)
+        The loss and a subgradient of it in p.
+    L : float
+        Lipschitz constant: |grad| ≤ L.
+    H : float, default=inf
+        Smoothness: grad is H-Lipschitz in p; inf if it jumps.
+    theta : float, default=0.0
+        The loss's own parameter, handed to both functions.
+    link : callable or None
+        Score → P(y = +1), where minimising the expected loss recovers a probability.
+    """
+
+    name: str
+    value: Callable[[float, float, float], float]
+    grad: Callable[[float, float, float], float]
+    L: float
+    H: float = inf
+    theta: float = 0.0
+    link: Callable[[Array], Array] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.grad in _BUILT_IN:  # by name, so that no code is written into a pickle
+            return _built_in, (self.name, self.L, self.H, self.theta)
+        return Loss, tuple(getattr(self, f.name) for f in fields(self))
+
+    def __repr__(self) -> str:
+        return f"Loss({self.name!r}, L={self.L:g}, H={self.H:g}, theta={self.theta:g})"
+
+
+@njit(cache=True)
+def smooth_hinge(y, p, theta):
+    """The paper's smoothed hinge (Appendix C)."""
+    x = y * p
+    return 0.0 if x >= 1.0 else (1.0 - x) ** 2 if x > 0.0 else 1.0 - 2.0 * x
+
+
+@njit(cache=True)
+def d_smooth_hinge(y, p, theta):
+    x = y * p
+    return 0.0 if x >= 1.0 else -2.0 * y * (1.0 - x) if x > 0.0 else -2.0 * y
+
+
+def smooth_hinge_link(p: Array) -> Array:
+    """For f ≥ 0 the expected loss is least where P (1 - f) = 1 - P, so P = 1/(2 - f)."""
+    return np.where(p >= 0, 1.0 / (2.0 - np.clip(p, 0, 1)), 1.0 - 1.0 / (2.0 + np.clip(p, -1, 0)))
+
+
+@njit(cache=True)
+def hinge(y, p, theta):
+    return max(0.0, 1.0 - y * p)
+
+
+@njit(cache=True)
+def d_hinge(y, p, theta):
+    return -y if y * p < 1.0 else 0.0
+
+
+@njit(cache=True)
+def perceptron(y, p, theta):
+    """What the Perceptron descends on; its mistakes are the rounds with a gradient."""
+    return max(0.0, -y * p)
+
+
+@njit(cache=True)
+def d_perceptron(y, p, theta):
+    return -y if y * p <= 0.0 else 0.0
+
+
+@njit(cache=True)
+def logistic(y, p, theta):
+    x = y * p
+    return log1p(exp(-x)) if x > 0.0 else log1p(exp(x)) - x
+
+
+@njit(cache=True)
+def d_logistic(y, p, theta):
+    x = y * p
+    return -y * exp(-x) / (1.0 + exp(-x)) if x > 0.0 else -y / (1.0 + exp(x))
+
+
+def logistic_link(p: Array) -> Array:
+    """P = 1/(1 + e^{-f}), without overflow."""
+    return 0.5 * (1.0 + np.tanh(0.5 * p))
+
+
+@njit(cache=True)
+def modified_huber(y, p, theta):
+    x = y * p
+    return 0.0 if x >= 1.0 else (1.0 - x) ** 2 if x > -1.0 else -4.0 * x
+
+
+@njit(cache=True)
+def d_modified_huber(y, p, theta):
+    x = y * p
+    return 0.0 if x >= 1.0 else -2.0 * y * (1.0 - x) if x > -1.0 else -4.0 * y
+
+
+def modified_huber_link(p: Array) -> Array:
+    """P = (1 + f)/2 on [-1, 1]."""
+    return 0.5 * (1.0 + np.clip(p, -1, 1))
+
+
+@njit(cache=True)
+def absolute(y, p, theta):
+    return abs(y - p)
+
+
+@njit(cache=True)
+def d_absolute(y, p, theta):
+    return 1.0 if p > y else -1.0 if p < y else 0.0
+
+
+@njit(cache=True)
+def huber(y, p, theta):
+    """(y - p)²/2δ inside δ = theta, |y - p| - δ/2 outside: L = 1 for every δ."""
+    e = abs(y - p)
+    return 0.5 * e * (e / theta) if e < theta else e - 0.5 * theta
+
+
+@njit(cache=True)
+def d_huber(y, p, theta):
+    return max(-1.0, min(1.0, (p - y) / theta))
+
+
+@njit(cache=True)
+def quantile(y, p, theta):
+    """The pinball loss: least at the theta-quantile of y."""
+    return theta * (y - p) if y > p else (1.0 - theta) * (p - y)
+
+
+@njit(cache=True)
+def d_quantile(y, p, theta):
+    return -theta if y > p else 1.0 - theta if y < p else 0.0
+
+
+@njit(cache=True)
+def epsilon_insensitive(y, p, theta):
+    return max(0.0, abs(y - p) - theta)
+
+
+@njit(cache=True)
+def d_epsilon_insensitive(y, p, theta):
+    return 1.0 if p - y > theta else -1.0 if y - p > theta else 0.0
+
+
+@njit(cache=True)
+def log_cosh(y, p, theta):
+    e = abs(y - p)
+    return e + log1p(expm1(-2.0 * e) / 2.0)  # log cosh e, without overflow
+
+
+@njit(cache=True)
+def d_log_cosh(y, p, theta):
+    return tanh(p - y)
+
+
+def huber_loss(delta: float = 1.0) -> Loss:
+    """Huber's loss divided by δ, so that L = 1 and H = 1/δ."""
+    _check_theta("delta", delta, 0.0, inf)
+    return Loss("huber", huber, d_huber, L=1.0, H=1.0 / delta, theta=delta)
+
+
+def quantile_loss(tau: float = 0.5) -> Loss:
+    """The pinball loss of the τ-quantile."""
+    _check_theta("tau", tau, 0.0, 1.0)
+    return Loss("quantile", quantile, d_quantile, L=max(tau, 1.0 - tau), theta=tau)
+
+
+def epsilon_insensitive_loss(epsilon: float = 0.1) -> Loss:
+    """The support vector regression's loss: errors below ε cost nothing."""
+    _check_theta("epsilon", epsilon, 0.0, inf)
+    name = "epsilon_insensitive"
+    return Loss(name, epsilon_insensitive, d_epsilon_insensitive, L=1.0, theta=epsilon)
+
+
+def _check_theta(name: str, theta: float, low: float, high: float) -> None:
+    if not low < theta < high:
+        raise ValueError(f"{name} must lie strictly between {low:g} and {high:g}; got {theta!r}")
+
+
+CLASSIFICATION_LOSSES = {
+    "smooth_hinge": Loss(
+        "smooth_hinge", smooth_hinge, d_smooth_hinge, L=2.0, H=2.0, link=smooth_hinge_link
+    ),
+    "hinge": Loss("hinge", hinge, d_hinge, L=1.0),
+    "logistic": Loss("logistic", logistic, d_logistic, L=1.0, H=0.25, link=logistic_link),
+    "modified_huber": Loss(
+        "modified_huber", modified_huber, d_modified_huber, L=4.0, H=2.0, link=modified_huber_link
+    ),
+    "perceptron": Loss("perceptron", perceptron, d_perceptron, L=1.0),
+}
+
+REGRESSION_LOSSES = {
+    "absolute": Loss("absolute", absolute, d_absolute, L=1.0),
+    "huber": huber_loss(),
+    "quantile": quantile_loss(),
+    "epsilon_insensitive": epsilon_insensitive_loss(),
+    "log_cosh": Loss("log_cosh", log_cosh, d_log_cosh, L=1.0, H=1.0),
+}
+
+LOSSES = CLASSIFICATION_LOSSES | REGRESSION_LOSSES
+
+_NOT_LIPSCHITZ = ("squared_error", "squared", "square", "mse", "squared_hinge", "squared_loss")
+
+
+def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
+    """The loss of this name, or a user's own after a check that it is what it says."""
+    if isinstance(loss, Loss):
+        return loss if loss.grad in _BUILT_IN else check_loss(loss)
+    if loss in _NOT_LIPSCHITZ:
+        raise ValueError(
+            f"loss {loss!r} has no Lipschitz constant, which the algorithm needs; "
+            "use 'huber', which is quadratic for small errors and linear for large ones"
+            + (", or 'smooth_hinge'" if "hinge" in loss else "")
+        )
+    return pick(registry, "loss", loss)
+
+
+_BUILT_IN = {loss.grad for loss in LOSSES.values()}
+
+
+def _built_in(name: str, L: float, H: float, theta: float) -> Loss:
+    return replace(LOSSES[name], L=L, H=H, theta=theta)
+
+
+def check_loss(loss: Loss) -> Loss:
+    """Refuse a loss whose gradient exceeds L or is no subgradient of its value, at sample points."""
+    if not (isfinite(loss.L) and loss.L > 0):
+        raise ValueError(f"L of {loss!r} must be positive and finite; got {loss.L!r}")
+    points = [-30.0, -2.0, -1.0, -0.4, 0.0, 0.3, 1.0, 2.5, 30.0]
+    for y in (-1.0, 1.0):
+        for p in points:
+            value, s = loss.value(y, p, loss.theta), loss.grad(y, p, loss.theta)
+            if not (isfinite(value) and abs(s) <= loss.L * (1 + 1e-9)):
+                raise ValueError(
+                    f"{loss!r} says |grad| ≤ L = {loss.L:g}, but at y={y:g}, p={p:g} "
+                    f"its value is {value:g} and its gradient {s:g}"
+                )
+            for q in points:
+                bound = value + s * (q - p)
+                if loss.value(y, q, loss.theta) < bound - 1e-7 * (1 + abs(bound)):
+                    raise ValueError(
+                        f"grad of {loss!r} is no subgradient of value at y={y:g}, p={p:g}: "
+                        f"the tangent there lies above the loss at p={q:g}"
+                    )
+    return loss

@@ -1,0 +1,119 @@
+"""The paper's algorithms in plain Python: the oracle of all tests, written to be read.
+
+Orabona (2014), *Simultaneous Model Selection and Optimization through Parameter-free Stochastic
+Learning*. A function in the RKHS is a list of pairs (weight, point), meaning Σ weight · k(point, ·).
+Every algorithm yields one pair (p_t, f_t) a round: the prediction f_t(x_t), made before y_t is
+used, and the predictor f_t it was made with. Nothing here is fast and nothing guards against
+overflow; the compiled loops do both and must agree with these lines round by round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from math import exp, sqrt
+from typing import Any
+
+Point = Any
+Function = list[tuple[float, Point]]
+Stream = Iterable[tuple[Point, float]]
+Kernel = Callable[[Point, Point], float]
+Gradient = Callable[[float, float], float]
+
+
+def inner(f: Function, h: Function, k: Kernel) -> float:
+    """⟨f, h⟩_K = Σ_i Σ_j u_i v_j k(x_i, z_j)."""
+    return sum(u * v * k(x, z) for u, x in f for v, z in h)
+
+
+def averaged_sgd(
+    stream: Stream, grad: Gradient, k: Kernel, eta: float
+) -> Iterator[tuple[float, Function]]:
+    """Algorithm 1. The paper prints `+ η y ℓ'`; descent needs the minus that stands here."""
+    f: Function = []  # f_1 = 0
+    for x_t, y_t in stream:
+        p_t = inner(f, [(1.0, x_t)], k)  # ŷ_t = f_t(x_t)
+        yield p_t, f
+        s_t = grad(y_t, p_t)  # y_t ℓ'(y_t ŷ_t)
+        f = f + [(-eta * s_t, x_t)]  # f_{t+1} = f_t - η s_t k(x_t, ·)
+
+
+def kernel_perceptron(stream: Stream, k: Kernel) -> Iterator[tuple[float, Function]]:
+    """Algorithm 2, for y_t in {-1, +1}. A score of zero has no sign and is a mistake."""
+    f: Function = []  # f_1 = 0
+    for x_t, y_t in stream:
+        p_t = inner(f, [(1.0, x_t)], k)
+        yield p_t, f
+        if y_t * p_t <= 0:  # sign(f_t(x_t)) ≠ y_t
+            f = f + [(y_t, x_t)]  # f_{t+1} = f_t + y_t k(x_t, ·)
+
+
+def pistol(
+    stream: Stream,
+    grad: Gradient,
+    k: Kernel,
+    a: float,
+    b: float | Callable[[float], float],
+    L: float,
+) -> Iterator[tuple[float, Function]]:
+    """Algorithm 3. `b` may be a function of α_{t-1}: see `anytime`."""
+    g: Function = []  # line 2: g_0 = 0
+    alpha = a * L  # line 2: α_0 = a L
+    for x_t, y_t in stream:
+        b_t = b(alpha) if callable(b) else b
+        c_t = b_t / alpha * exp(inner(g, g, k) / (2 * alpha))
+        f_t = [(c_t * w, x) for w, x in g]  # line 4: f_t = c_t g_{t-1}
+        p_t = inner(f_t, [(1.0, x_t)], k)  # line 6: f_t(x_t)
+        yield p_t, f_t
+        s_t = grad(y_t, p_t)  # line 7: s_t ∈ ∂ℓ_t(f_t(x_t))
+        g = g + [(-s_t, x_t)]  # line 8: g_t = g_{t-1} - s_t k(x_t, ·)
+        alpha = alpha + a * abs(s_t) * sqrt(k(x_t, x_t))  # line 8: α_t
+
+
+def anytime(alpha: float) -> float:
+    """b_t = ½ √(2 α_{t-1}): the horizon's √(2 a L T) without the horizon (not in the paper)."""
+    return 0.5 * sqrt(2 * alpha)
+
+
+def pistol_per_coordinate(
+    stream: Stream,
+    grad: Gradient,
+    a: float,
+    b: float | Callable[[float], float],
+    L: float,
+    m: list[float],
+) -> Iterator[tuple[float, list[float]]]:
+    """Appendix A: a copy of Algorithm 3 for each coordinate i, fed s_{i,t} = s_t x_{t,i}.
+
+    The appendix assumes |x_{t,i}| ≤ 1: start with m = [1, …, 1]. Starting with zeros learns the
+    unit of each coordinate instead: coordinate i is divided by its largest magnitude so far.
+    """
+    d, m = len(m), list(m)
+    theta = [0.0] * d  # Σ -s_{i,t}
+    G = [0.0] * d  # Σ |s_{i,t}|
+    for x_t, y_t in stream:
+        m = [max(m_i, abs(x_i)) for m_i, x_i in zip(m, x_t, strict=True)]
+        w_t = [
+            coordinate_weight(theta[i] / m[i], G[i] / m[i], a, b, L) / m[i] if m[i] > 0 else 0.0
+            for i in range(d)
+        ]
+        p_t = sum(w_i * x_i for w_i, x_i in zip(w_t, x_t, strict=True))
+        yield p_t, w_t
+        s_t = grad(y_t, p_t)
+        for i in range(d):
+            theta[i] -= s_t * x_t[i]
+            G[i] += abs(s_t * x_t[i])
+
+
+def coordinate_weight(
+    theta: float, G: float, a: float, b: float | Callable[[float], float], L: float
+) -> float:
+    """Line 4 of Algorithm 3 in one dimension: θ (b/α) exp(θ²/2α) with α = a (L + G)."""
+    alpha = a * (L + G)
+    b_t = b(alpha) if callable(b) else b
+    return theta * b_t / alpha * exp(theta * theta / (2 * alpha))
+
+
+def average(fs: list[Function], weights: list[float]) -> Function:
+    """f̄ = Σ_t ω_t f_t / Σ_t ω_t; line 10 of Algorithm 3 when all weights are 1."""
+    total = sum(weights)
+    return [(omega * w / total, x) for omega, f in zip(weights, fs, strict=True) for w, x in f]

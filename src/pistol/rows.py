@@ -1,0 +1,171 @@
+"""Dense, CSR and precomputed rows: the only module that knows about layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numba.core import types
+
+from ._types import Array, Rows, loop, matrix, read_only, rows_type
+
+
+def as_rows(X: Any) -> Rows:
+    """The rows of a C-contiguous array or a CSR matrix, as views; nothing is copied."""
+    if sp.issparse(X):
+        indptr = X.indptr.astype(np.int64, copy=False)
+        indices = X.indices.astype(np.int32, copy=False)
+        return Rows(*map(read_only, (indptr, indices, X.data)), 1)
+    n, d = X.shape
+    indptr = np.arange(0, n * d + 1, d, dtype=np.int64) if d else np.zeros(n + 1, np.int64)
+    indices = np.arange(d, dtype=np.int32)
+    return Rows(*map(read_only, (indptr, indices, X.reshape(-1))), 0)
+
+
+@njit(cache=True)
+def row(X, i):
+    """Columns and values of row i, as views."""
+    lo, hi = X.indptr[i], X.indptr[i + 1]
+    start = lo * X.step
+    return X.indices[start : start + hi - lo], X.data[lo:hi]
+
+
+@njit(cache=True)
+def dot(g, cols, vals):
+    """⟨g, x⟩."""
+    total = 0.0
+    for k in range(len(cols)):
+        total += g[cols[k]] * vals[k]
+    return total
+
+
+@njit(cache=True)
+def square(vals):
+    """‖x‖²."""
+    total = 0.0
+    for k in range(len(vals)):
+        total += vals[k] * vals[k]
+    return total
+
+
+@njit(cache=True)
+def feature(cols, vals, n, d, bias):
+    """The n-th stored feature of a row and its value; after the last comes number d, the bias."""
+    if n < len(cols):
+        return np.int64(cols[n]), np.float64(vals[n])
+    return np.int64(d), np.float64(bias)
+
+
+@njit(cache=True)
+def add(g, scale, cols, vals):
+    """g += scale · x."""
+    for k in range(len(cols)):
+        g[cols[k]] += scale * vals[k]
+
+
+def sq_norms(X: Any) -> Array:
+    """‖x_i‖² of every row, in float64."""
+    if sp.issparse(X):
+        values = X.data.astype(np.float64)
+        return np.add.reduceat(np.append(values * values, 0.0), X.indptr[:-1]) * (
+            np.diff(X.indptr) > 0
+        )
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def products(S: Any, A: Any) -> Array:
+    """⟨s_n, a_i⟩ for every pair of rows, as a C-contiguous float64 matrix of shape (S, A).
+
+    Sparse: the block A is laid out densely over the columns it uses, and each stored value of S
+    adds one scaled row of it, so neither matrix is made dense as a whole.
+    """
+    if not sp.issparse(S):
+        return np.asarray(S, np.float64) @ np.asarray(A, np.float64).T
+    used = np.unique(A.indices)
+    place = np.full(A.shape[1], -1, np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    dense = np.zeros((len(used), A.shape[0]))
+    dense[place[A.indices], np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))] = A.data
+    out = np.zeros((S.shape[0], A.shape[0]))
+    _sparse_products(as_rows(S), place, dense, out)
+    return out
+
+
+@loop(lambda data: types.void(rows_type(data), types.int32[::1], matrix, matrix))
+def _sparse_products(S, place, dense, out):
+    for n in range(len(S.indptr) - 1):
+        for k in range(S.indptr[n], S.indptr[n + 1]):
+            at = place[S.indices[k]]
+            if at >= 0:
+                for i in range(out.shape[1]):
+                    out[n, i] += S.data[k] * dense[at, i]
+
+
+def manhattan(S: Any, A: Any) -> Array:
+    """Σ_j |s_nj - a_ij| for every pair of rows, shape (S, A)."""
+    from sklearn.metrics.pairwise import manhattan_distances
+
+    return np.ascontiguousarray(manhattan_distances(S, A), np.float64)
+
+
+class Growing:
+    """An array that grows along its first axis; room is doubled when it runs out."""
+
+    def __init__(self, shape: tuple[int, ...] = (), dtype: Any = np.float64) -> None:
+        self._room, self.n = np.empty((0, *shape), dtype), 0
+
+    @property
+    def values(self) -> Array:
+        return self._room[: self.n]
+
+    def append(self, x: Array) -> None:
+        if len(self._room) < self.n + len(x):
+            room = np.empty((max(2 * self.n, self.n + len(x)), *self._room.shape[1:]), x.dtype)
+            room[: self.n] = self.values
+            self._room = room
+        self._room[self.n : self.n + len(x)] = x
+        self.n += len(x)
+
+    def truncate(self, n: int) -> None:
+        self.n = n
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_room": self.values.copy(), "n": self.n}
+
+
+class Store:
+    """Rows, dense or CSR, that are appended over time and read as one matrix without a copy."""
+
+    def __init__(self, like: Any) -> None:
+        self.width, self.sparse = like.shape[1], sp.issparse(like)
+        if self.sparse:
+            self._data, self._indices = Growing((), like.dtype), Growing((), np.int32)
+            self._indptr = Growing((), np.int64)
+            self._indptr.append(np.zeros(1, np.int64))
+        else:
+            self._data = Growing((self.width,), like.dtype)
+
+    @property
+    def rows(self) -> Any:
+        if not self.sparse:
+            return self._data.values
+        parts = (self._data.values, self._indices.values, self._indptr.values)
+        return sp.csr_array(parts, shape=(len(parts[2]) - 1, self.width), copy=False)
+
+    def append(self, X: Any) -> None:
+        if self.sparse:
+            self._indptr.append(self._indptr.values[-1] + X.indptr[1:].astype(np.int64))
+            self._indices.append(X.indices)
+            self._data.append(X.data)
+        else:
+            self._data.append(X)
+
+    def truncate(self, n: int) -> None:
+        """Forget all but the first n rows."""
+        if self.sparse:
+            self._indptr.truncate(n + 1)
+            n = int(self._indptr.values[-1])
+            self._indices.truncate(n)
+        self._data.truncate(n)
