@@ -7,9 +7,12 @@ x / ln 2 + 1.5 · 2^52 and written into the exponent field: two shifts of bits, 
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
+from numba import njit, types
 from numba.extending import intrinsic
 
 _LOG2_E = 1.4426950408889634
@@ -19,29 +22,20 @@ _ROUND = 6755399441055744.0  # 1.5 · 2^52
 _SMALLEST = -708.0  # exp(-708) ≈ 3e-308; below it the kernel value is zero
 
 
-@intrinsic
-def _bits(typingctx, x):
-    """The 64 bits of a float as an integer."""
-    return types.int64(types.float64), lambda ctx, builder, sig, args: builder.bitcast(
-        args[0], ir.IntType(64)
-    )
+def _cast(to: Any, ir_type: Any, dtype: Any) -> Any:
+    """A compiled reinterpretation of 64 bits; with the JIT switched off, NumPy's."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        return lambda x: np.asarray(x).view(dtype)[()]
+    signature = to(types.float64 if to is types.int64 else types.int64)
+
+    def codegen(context, builder, sig, args):
+        return builder.bitcast(args[0], ir_type)
+
+    return intrinsic(lambda typingctx, x: (signature, codegen))
 
 
-@intrinsic
-def _float(typingctx, i):
-    """The float that has these 64 bits."""
-    return types.float64(types.int64), lambda ctx, builder, sig, args: builder.bitcast(
-        args[0], ir.DoubleType()
-    )
-
-
-if config.DISABLE_JIT:
-
-    def _bits(x):  # noqa: F811
-        return np.float64(x).view(np.int64)
-
-    def _float(i):  # noqa: F811
-        return np.int64(i).view(np.float64)
+_bits = _cast(types.int64, ir.IntType(64), np.int64)
+_float = _cast(types.float64, ir.DoubleType(), np.float64)
 
 
 @njit(cache=True)

@@ -74,8 +74,8 @@ class Loop:
     def __call__(self, *args: Any) -> Any:
         dtype = args[0].data.dtype if isinstance(args[0], Rows) else args[0].dtype
         if dtype not in self._compiled:
-            options = {"cache": True, "nogil": True, "error_model": "numpy"}
-            self._compiled[dtype] = njit(self.signature(dtype), **options)(self.py_func)
+            compiler = njit(self.signature(dtype), cache=True, nogil=True, error_model="numpy")
+            self._compiled[dtype] = compiler(self.py_func)
         return self._compiled[dtype](*args)
 
 

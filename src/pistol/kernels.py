@@ -139,7 +139,7 @@ def get_kernel(
 
 def scale_gamma(X: Any, weight: Array) -> float:
     """1 / (features × variance of all entries), each row counted by its weight; 1 if constant."""
-    n, d = X.shape
+    d = X.shape[1]
     total = weight.sum() * d
     rows_sum = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
     variance = weight @ sq_norms(X) / total - (weight @ rows_sum / total) ** 2

@@ -1,26 +1,26 @@
 """Learners: the state of g in one of three representations, and what may be asked of it.
 
 Each has `play`, which learns and yields the predictions f_t(x_t) chunk by chunk, so that whoever
-drives it can show progress or stop between two chunks; and `decide`, the scores of the model:
-f̄, the weighted average of all f_t, or the last f.
+drives it can show progress or stop between two chunks; and `model`: f̄, the weighted average of
+all f_t, or the last f.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _loops
 from ._tiles import BLOCK, kernel_values, scores, workers
 from ._types import Array, Scalars, read_only
 from .kernels import Kernel, precomputed_base
 from .losses import Loss
+from .models import Expansion, Linear
 from .potentials import POTENTIALS, multiplier
-from .rows import Growing, Store, as_rows, sq_norms
+from .rows import Growing, Store, as_rows, like, sq_norms
 
 CHUNK = 8192  # rounds of a primal learner between two yields
 
@@ -48,9 +48,14 @@ class Rule:
 
     def scalars(self, kernels: int, columns: int) -> Scalars:
         """Line 2 of Algorithm 3: g_0 = 0, α_0 = a L."""
-        zeros = [np.zeros((kernels, columns)) for _ in range(3)]
-        zeros[1] += max(self.a * self.loss.L, 1e-300)
-        return Scalars(*zeros, np.zeros((1, 1)), np.zeros((1, 1)))
+        shape = (kernels, columns)
+        return Scalars(
+            g_norm_sq=np.zeros(shape),
+            alpha=np.full(shape, max(self.a * self.loss.L, 1e-300)),
+            c_sum=np.zeros(shape),
+            t=np.zeros((1, 1)),
+            weight=np.zeros((1, 1)),
+        )
 
     def next_c(self, S: Scalars) -> Array:
         """c of the round to come, for each kernel and column."""
@@ -91,19 +96,11 @@ class Primal:
             )  # fmt: skip
             yield at, P
 
-    def f(self) -> Array:
-        """Weights of shape (columns, features + 1); the last is the intercept's."""
+    def model(self) -> Linear:
+        """f̄, or the last f."""
         weights = self.rule.read_out(self.S, self.g[None], self.u[None])[0]
         weights[:, -1] *= self.bias
-        return weights
-
-    def norm(self) -> Array:
-        """‖f‖ of the model, for every column."""
-        return np.linalg.norm(self.f(), axis=1)
-
-    def decide(self, X: Any) -> Array:
-        """Scores of shape (rows, columns)."""
-        return linear_scores(X, self.f())
+        return Linear(weights)
 
 
 class Coordinates:
@@ -132,16 +129,13 @@ class Coordinates:
             )  # fmt: skip
             yield at, P
 
-    def f(self) -> Array:
-        """Weights of shape (columns, features + 1); the last is the intercept's."""
+    def model(self) -> Linear:
+        """f̄, or the last f."""
         weights, total = self.w.copy(), self.S.weight[0, 0]
         if self.rule.average is not None:
             weights = (self.w_sum + self.w * (total - self.seen)) / max(total, 1e-300)
         weights[:, -1] *= self.bias
-        return weights
-
-    norm = Primal.norm
-    decide = Primal.decide
+        return Linear(weights)
 
 
 class Dual:
@@ -165,19 +159,21 @@ class Dual:
         """Learn from the rows of X in this order; the rows of X have ids first, first + 1, …
 
         A row that is a support row already (from an earlier pass over X) is not stored again.
-        Should a kernel function fail on the way, new rows are forgotten as if it had not begun.
+        Should a kernel function fail on the way, all is as if this had not begun; an interrupt
+        loses the block under way and no more.
         """
         place = np.full(X.shape[0], -1)
         known = np.flatnonzero(self.ids.values >= first)
         place[self.ids.values[known] - first] = known
-        before = self.ids.n, [x.copy() for x in self.S]
-        try:
-            for at, P in chunks(order, self.columns, BLOCK):
+        start = self._mark()
+        for at, P in chunks(order, self.columns, BLOCK):
+            mark = self._mark()
+            try:
                 self._play_block(X, Y, order[at], r[at], P, place, first)
-                yield at, P
-        except Exception:
-            self._roll_back(*before)
-            raise
+            except BaseException as error:
+                self._roll_back(*(start if isinstance(error, Exception) else mark))
+                raise
+            yield at, P
 
     def _play_block(
         self, X: Any, Y: Array, order: Array, r: Array, P: Array, place: Array, first: int
@@ -186,7 +182,7 @@ class Dual:
         A, points, a_sq = self._points(X, order, first)
         with workers(self.n_jobs) as thread_map:
             K = np.stack(list(kernel_values(self.kernels, points, A, a_sq, a_sq)))
-            G = self._scores(self.coef.values[None].repeat(Q, 0), A, a_sq, thread_map)
+            G = self._scores(A, a_sq, thread_map)
         k_xx = np.stack(
             [kernel.diagonal(k, a_sq) for kernel, k in zip(self.kernels, K, strict=True)]
         )
@@ -201,9 +197,9 @@ class Dual:
 
     def _points(self, X: Any, order: Array, first: int) -> tuple[Any, Any, Array]:
         """Rows to be scored, the same as support rows, and their squared norms."""
-        A = X[order]
+        A = X[order] if self.store is None else like(self.store.rows, X[order])
         if self.kernels[0].base is precomputed_base:  # a support row is the number of its column
-            return A, (first + order)[:, None].astype(np.float64), np.zeros(len(order))
+            return X[order], (first + order)[:, None].astype(np.float64), np.zeros(len(order))
         return A, A, sq_norms(A)
 
     def _keep(
@@ -225,6 +221,9 @@ class Dual:
         np.add.at(self.coef.values, place[order[used]], coef[used])
         np.add.at(self.u.values, place[order[used]], u[:, used].transpose(1, 0, 2))
 
+    def _mark(self) -> tuple[int, list[Array]]:
+        return self.ids.n, [x.copy() for x in self.S]
+
     def _roll_back(self, n: int, S: list[Array]) -> None:
         if self.store is not None:
             self.store.truncate(n)
@@ -233,43 +232,21 @@ class Dual:
         for now, then in zip(self.S, S, strict=True):
             now[...] = then
 
-    def _scores(self, coef: Array, A: Any, a_sq: Array, thread_map: Any) -> Array:
+    def _scores(self, A: Any, a_sq: Array, thread_map: Any) -> Array:
+        """g(x) for the rows x of A, of shape (kernels, columns, rows)."""
+        Q = len(self.kernels)
         if self.store is None:
-            return np.zeros((len(self.kernels), self.columns, A.shape[0]))
-        S = self.store.rows
-        return scores(self.kernels, S, self.sq.values, coef, A, a_sq, thread_map)
+            return np.zeros((Q, self.columns, A.shape[0]))
+        coef = np.broadcast_to(self.coef.values, (Q, *self.coef.values.shape))
+        S, s_sq = self.store.rows, self.sq.values
+        return scores(self.kernels, S, s_sq, coef, A, a_sq, thread_map)
 
-    def f(self) -> Array:
-        """Coefficients of shape (kernels, columns, support rows)."""
+    def model(self) -> Expansion:
+        """f̄, or the last f."""
         g = np.broadcast_to(self.coef.values.T, (len(self.kernels), self.columns, self.ids.n))
-        return self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0))
-
-    def norm(self) -> Array:
-        """‖f‖ of the model, for every column (of the sum of the kernels' norms, if several)."""
-        if self.store is None:
-            return np.zeros(self.columns)
-        f, S, sq = self.f(), self.store.rows, self.sq.values
-        total = np.zeros(self.columns)
-        with workers(self.n_jobs) as thread_map:
-            for lo in range(0, self.ids.n, BLOCK):
-                at = slice(lo, lo + BLOCK)
-                if self.kernels[0].base is precomputed_base:
-                    return np.full(self.columns, np.nan)
-                values = self._scores(f.transpose(0, 2, 1), S[at], sq[at], thread_map)
-                total += (values * f[:, :, at]).sum(axis=(0, 2))
-        return np.sqrt(np.maximum(total, 0.0))
-
-    def decide(self, X: Any) -> Array:
-        """Scores of shape (rows, columns)."""
-        out = np.zeros((X.shape[0], self.columns))
-        f = self.f().transpose(0, 2, 1)
-        precomputed = self.kernels[0].base is precomputed_base
-        with workers(self.n_jobs) as thread_map:
-            for lo in range(0, X.shape[0], BLOCK):
-                A = X[lo : lo + BLOCK]
-                a_sq = np.zeros(A.shape[0]) if precomputed else sq_norms(A)
-                out[lo : lo + BLOCK] = self._scores(f, A, a_sq, thread_map).sum(axis=0).T
-        return out
+        coef = self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0))
+        rows = np.empty((0, 0)) if self.store is None else self.store.rows
+        return Expansion(self.kernels, self.ids.values, rows, self.sq.values, coef, self.n_jobs)
 
 
 def chunks(order: Array, columns: int, size: int) -> Chunks:
@@ -279,10 +256,4 @@ def chunks(order: Array, columns: int, size: int) -> Chunks:
         yield at, np.empty((at.stop - lo, columns))
 
 
-def linear_scores(X: Any, weights: Array) -> Array:
-    """X w + intercept, for weights of shape (columns, features + 1)."""
-    return np.asarray(safe_sparse_dot(X, weights[:, :-1].T)) + weights[:, -1]
-
-
 Learner = Primal | Coordinates | Dual
-Make = Callable[[int, int], Learner]

@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from math import exp, expm1, inf, isfinite, log1p, tanh
-
 from typing import Any
 
 import numpy as np

@@ -7,7 +7,8 @@ overflow exp(‖g‖²/2α).
 
 from __future__ import annotations
 
-from math import exp, log
+from collections.abc import Callable
+from math import exp, inf, log, sqrt
 
 from numba import njit
 
@@ -51,3 +52,36 @@ POTENTIALS = {
     "constant": constant,
     "decaying": decaying,
 }
+
+
+def pistol_choice(b: str | float, a: float, L: float, T: float | None) -> tuple[str, float]:
+    """Potential and number for a user's b: "anytime", "horizon" = √(2 a L T), or a number."""
+    return _choice("b", b, "pistol_anytime", 0.5, "pistol", lambda T: sqrt(2 * a * L * T), T)
+
+
+def sgd_choice(eta: str | float, T: float | None) -> tuple[str, float]:
+    """Potential and number for a user's η: "anytime" = 1/√t, "horizon" = 1/√T, or a number."""
+    return _choice("eta", eta, "decaying", 1.0, "constant", lambda T: 1 / sqrt(T), T)
+
+
+def _choice(
+    name: str,
+    value: str | float,
+    anytime: str,
+    at_anytime: float,
+    fixed: str,
+    horizon: Callable[[float], float],
+    T: float | None,
+) -> tuple[str, float]:
+    if value == "anytime":
+        return anytime, at_anytime
+    if value == "horizon":
+        if T is None:
+            raise ValueError(
+                f"{name}='horizon' needs the number of rounds in advance, which only fit knows; "
+                f"for a stream use {name}='anytime' or a number"
+            )
+        return fixed, horizon(max(T, 1e-300))
+    if isinstance(value, str) or not 0 < value < inf:
+        raise ValueError(f"{name} must be 'anytime', 'horizon' or a positive number; got {value!r}")
+    return fixed, float(value)

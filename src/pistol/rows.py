@@ -17,11 +17,11 @@ def as_rows(X: Any) -> Rows:
     if sp.issparse(X):
         indptr = X.indptr.astype(np.int64, copy=False)
         indices = X.indices.astype(np.int32, copy=False)
-        return Rows(*map(read_only, (indptr, indices, X.data)), 1)
+        return Rows(read_only(indptr), read_only(indices), read_only(X.data), 1)
     n, d = X.shape
     indptr = np.arange(0, n * d + 1, d, dtype=np.int64) if d else np.zeros(n + 1, np.int64)
     indices = np.arange(d, dtype=np.int32)
-    return Rows(*map(read_only, (indptr, indices, X.reshape(-1))), 0)
+    return Rows(read_only(indptr), read_only(indices), read_only(X.reshape(-1)), 0)
 
 
 @njit(cache=True)
@@ -63,6 +63,13 @@ def add(g, scale, cols, vals):
     """g += scale · x."""
     for k in range(len(cols)):
         g[cols[k]] += scale * vals[k]
+
+
+def like(S: Any, X: Any) -> Any:
+    """X in the layout of S, dense or CSR."""
+    if sp.issparse(S) == sp.issparse(X):
+        return X
+    return sp.csr_array(X) if sp.issparse(S) else X.toarray()
 
 
 def sq_norms(X: Any) -> Array:
@@ -121,8 +128,9 @@ class Growing:
         return self._room[: self.n]
 
     def append(self, x: Array) -> None:
-        if len(self._room) < self.n + len(x):
-            room = np.empty((max(2 * self.n, self.n + len(x)), *self._room.shape[1:]), x.dtype)
+        dtype = np.result_type(self._room, x)
+        if len(self._room) < self.n + len(x) or dtype != self._room.dtype:
+            room = np.empty((max(2 * self.n, self.n + len(x)), *self._room.shape[1:]), dtype)
             room[: self.n] = self.values
             self._room = room
         self._room[self.n : self.n + len(x)] = x

@@ -1,0 +1,39 @@
+# Two commands do everything on a machine that has Python (3.11 or newer) and make:
+#   make demo    train with nothing set, beside a cross-validated SVM
+#   make test    the whole test suite, with linting, types and coverage
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/pistol demo --picture demo.png
+
+test: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/coverage erase
+	$(BIN)/pytest -n 2 --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
+	$(BIN)/coverage report --fail-under=95 --skip-covered
+
+docs: $(VENV)/.test
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build .coverage .coverage.*
+
+$(VENV)/.made:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pistol needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.made pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@ $(VENV)/.demo

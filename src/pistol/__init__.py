@@ -1,0 +1,21 @@
+"""Kernel and linear learning with nothing to tune."""
+
+from ._kernel_machines import (
+    AveragedSGDClassifier,
+    KernelPerceptron,
+    PistolClassifier,
+    PistolRegressor,
+)
+from ._linear_machines import LinearPistolClassifier, LinearPistolRegressor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AveragedSGDClassifier",
+    "KernelPerceptron",
+    "LinearPistolClassifier",
+    "LinearPistolRegressor",
+    "PistolClassifier",
+    "PistolRegressor",
+    "__version__",
+]

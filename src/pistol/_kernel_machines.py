@@ -1,0 +1,462 @@
+"""Kernel machines: scikit-learn shells around the dual learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._machine import Machine
+from ._orders import mix
+from ._tasks import Classifier, Regressor
+from ._types import Array
+from .kernels import get_kernel, scale_gamma
+from .learners import AVERAGES, Dual, Learner, Rule
+from .losses import LOSSES, Loss
+from .models import Expansion
+from .potentials import sgd_choice
+from .validation import check_choice, check_gram, check_number
+
+
+class KernelMachine(Machine):
+    """f as an expansion over support rows."""
+
+    def _check_more(self, X: Any, whole: bool) -> None:
+        if self.kernel == "precomputed":
+            own = slice(self._n_rows, self._n_rows + X.shape[0])
+            check_gram(X, None if whole else own)
+
+    def _content(self, X: Any, Y: Array) -> Array:
+        if self.kernel == "precomputed":  # the rows of a Gram matrix are told apart by number
+            return mix(np.arange(1, len(X) + 1, dtype=np.uint64))
+        return super()._content(X, Y)
+
+    def _new_learner(self, X: Any, weight: Array, columns: int, rule: Rule) -> Learner:
+        gamma, degree = self.gamma, check_number("degree", self.degree)
+        if isinstance(gamma, str):
+            check_choice("gamma", gamma, ("scale", "auto"))
+            gamma = scale_gamma(X, weight) if gamma == "scale" else 1.0 / X.shape[1]
+        check_number("gamma", gamma)
+        check_number("coef0", self.coef0, closed=True)
+        kernel = get_kernel(self.kernel, gamma, degree, self.coef0)
+        return Dual(rule, (kernel,), columns, self.n_jobs)
+
+    def _expansion(self) -> Expansion:
+        model = self._fitted()._model()
+        assert isinstance(model, Expansion)
+        return model.without_zeros()
+
+    @property
+    def support_(self) -> Array:
+        """Numbers of the rows the model is expanded on, counted over all rows seen."""
+        return self._expansion().ids
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The rows the model is expanded on."""
+        model = self._expansion()
+        return np.empty((0, 0)) if model.precomputed else model.rows
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Coefficients of the support rows, of shape (columns, support rows)."""
+        return self._expansion().coef.sum(axis=0)
+
+    @property
+    def n_support_(self) -> int:
+        """Number of support rows."""
+        return len(self.support_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+class PistolClassifier(KernelMachine, Classifier):
+    """Kernel classifier that optimises and regularises in one pass, with nothing to tune.
+
+    PiSTOL (Orabona 2014, Algorithm 3) predicts with f_t = c_t g_{t-1}, where g collects the negative
+    subgradients and c_t = (b/α) exp(‖g‖²/2α) takes the place of a step size; the model is the
+    average of the f_t. More than two classes are learned one against the rest on shared kernel
+    values.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        "rbf", "laplacian", "poly", "linear", "cosine", "precomputed", or a function of two blocks of
+        rows that returns the matrix of their kernel values.
+    gamma : "scale", "auto" or float, default="scale"
+        Bandwidth of rbf and laplacian, factor of poly: 1/(features × variance), 1/features, or a
+        number. The first chunk of a stream decides.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    loss : str or Loss, default="smooth_hinge"
+        "smooth_hinge", "hinge", "logistic", "modified_huber", "perceptron", or a
+        :class:`pistol.losses.Loss` of your own.
+    a : float, default=0.25
+        The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25.
+    b : "anytime", "horizon" or float, default="anytime"
+        The paper's b: ½√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; or a number.
+    average : "linear", "uniform" or None, default="linear"
+        Weight t on f_t, the paper's equal weights, or the last f.
+    passes : int, default=1
+        How often `fit` plays the rows.
+    orders : int or None, default=1
+        `fit` plays this many random orders of the rows and averages their models; None plays the
+        rows as they come, which `partial_fit` always does.
+    random_state : int, RandomState or None, default=None
+        Seeds the random orders. They depend on the content of the rows, not on how X is sorted.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights.
+    n_jobs : int or None, default=None
+        Threads that share the kernel values; None means all cores. Results do not depend on it.
+    verbose : bool, default=False
+        Print online loss and error each time the number of rounds has doubled.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    support_, support_vectors_, dual_coef_, n_support_ : arrays and int
+        The model's expansion: numbers of its rows, the rows, their coefficients, how many.
+    t_ : float
+        Rounds played.
+    online_loss_, online_error_ : float
+        Mean loss and error on each row before it was learned: an honest estimate at no cost.
+    norm_ : float or array
+        ‖f‖ of the model.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    References
+    ----------
+    F. Orabona, "Simultaneous Model Selection and Optimization through Parameter-free Stochastic
+    Learning", NIPS 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from pistol import PistolClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), PistolClassifier(random_state=0)).fit(X, y)
+    >>> model.score(X_test, y_test) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        loss: str | Loss = "smooth_hinge",
+        a: float = 0.25,
+        b: str | float = "anytime",
+        average: str | None = "linear",
+        passes: int = 1,
+        orders: int | None = 1,
+        random_state: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.a = a
+        self.b = b
+        self.average = average
+        self.passes = passes
+        self.orders = orders
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class PistolRegressor(KernelMachine, Regressor):
+    """Kernel regressor that optimises and regularises in one pass, with nothing to tune.
+
+    The algorithm of :class:`PistolClassifier` on a Lipschitz regression loss. Several targets are
+    learned together on shared kernel values.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        "rbf", "laplacian", "poly", "linear", "cosine", "precomputed", or a function of two blocks of
+        rows that returns the matrix of their kernel values.
+    gamma : "scale", "auto" or float, default="scale"
+        Bandwidth of rbf and laplacian, factor of poly: 1/(features × variance), 1/features, or a
+        number. The first chunk of a stream decides.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    loss : str or Loss, default="huber"
+        "huber", "absolute", "quantile" (the median), "epsilon_insensitive", "log_cosh", or a
+        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)``.
+    a : float, default=0.25
+        The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25.
+    b : "anytime", "horizon" or float, default="anytime"
+        The paper's b: ½√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; or a number.
+    average : "linear", "uniform" or None, default="linear"
+        Weight t on f_t, the paper's equal weights, or the last f.
+    passes : int, default=1
+        How often `fit` plays the rows.
+    orders : int or None, default=1
+        `fit` plays this many random orders of the rows and averages their models; None plays the
+        rows as they come, which `partial_fit` always does.
+    random_state : int, RandomState or None, default=None
+        Seeds the random orders. They depend on the content of the rows, not on how X is sorted.
+    n_jobs : int or None, default=None
+        Threads that share the kernel values; None means all cores. Results do not depend on it.
+    verbose : bool, default=False
+        Print online loss and error each time the number of rounds has doubled.
+
+    Attributes
+    ----------
+    support_, support_vectors_, dual_coef_, n_support_ : arrays and int
+        The model's expansion: numbers of its rows, the rows, their coefficients, how many.
+    t_ : float
+        Rounds played.
+    online_loss_, online_error_ : float
+        Mean loss and absolute error on each row before it was learned.
+    norm_ : float or array
+        ‖f‖ of the model.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pistol import PistolRegressor
+    >>> X = np.linspace(-3, 3, 400)[:, None]
+    >>> model = PistolRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model.score(X, np.sin(X[:, 0])) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        loss: str | Loss = "huber",
+        a: float = 0.25,
+        b: str | float = "anytime",
+        average: str | None = "linear",
+        passes: int = 1,
+        orders: int | None = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.a = a
+        self.b = b
+        self.average = average
+        self.passes = passes
+        self.orders = orders
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class AveragedSGDClassifier(KernelMachine, Classifier):
+    """Averaged stochastic gradient descent in a kernel space: the paper's Algorithm 1.
+
+    The baseline that PiSTOL removes the step size from: c_t = η on the same loop.
+
+    Parameters
+    ----------
+    eta : "anytime", "horizon" or float, default="anytime"
+        Step size: 1/√t (lazily, f_t = g_{t-1}/√t); 1/√T, with T known in `fit`; or a number, which
+        is Algorithm 1 to the letter.
+    kernel : str or callable, default="rbf"
+        As in :class:`PistolClassifier`.
+    gamma : "scale", "auto" or float, default="scale"
+        As in :class:`PistolClassifier`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    loss : str or Loss, default="smooth_hinge"
+        As in :class:`PistolClassifier`.
+    average : "linear", "uniform" or None, default="uniform"
+        Weight t on f_t, the paper's equal weights, or the last f.
+    passes : int, default=1
+        How often `fit` plays the rows.
+    orders : int or None, default=1
+        Random orders whose models are averaged; None plays the rows as they come.
+    random_state : int, RandomState or None, default=None
+        Seeds the random orders.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights.
+    n_jobs : int or None, default=None
+        Threads that share the kernel values; None means all cores.
+    verbose : bool, default=False
+        Print online loss and error each time the number of rounds has doubled.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    support_, support_vectors_, dual_coef_, n_support_ : arrays and int
+        The model's expansion.
+    t_ : float
+        Rounds played.
+    online_loss_, online_error_ : float
+        Mean loss and error on each row before it was learned.
+    norm_ : float or array
+        ‖f‖ of the model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from pistol import AveragedSGDClassifier
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> AveragedSGDClassifier(random_state=0).fit(X, y).score(X, y) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        eta: str | float = "anytime",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        loss: str | Loss = "smooth_hinge",
+        average: str | None = "uniform",
+        passes: int = 1,
+        orders: int | None = 1,
+        random_state: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.eta = eta
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.average = average
+        self.passes = passes
+        self.orders = orders
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rule(self, T: float | None) -> Rule:
+        check_choice("average", self.average, AVERAGES)
+        potential, eta = sgd_choice(self.eta, T)
+        return Rule(self._loss(), potential, 1.0, eta, self.average)
+
+
+class KernelPerceptron(KernelMachine, Classifier):
+    """The kernel Perceptron: the paper's Algorithm 2.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        As in :class:`PistolClassifier`.
+    gamma : "scale", "auto" or float, default="scale"
+        As in :class:`PistolClassifier`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    average : "linear", "uniform" or None, default=None
+        The algorithm returns its last f; an average makes it the averaged Perceptron.
+    passes : int, default=1
+        How often `fit` plays the rows.
+    orders : int or None, default=1
+        Random orders whose models are averaged; None plays the rows as they come.
+    random_state : int, RandomState or None, default=None
+        Seeds the random orders.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights.
+    n_jobs : int or None, default=None
+        Threads that share the kernel values; None means all cores.
+    verbose : bool, default=False
+        Print online loss and error each time the number of rounds has doubled.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    support_, support_vectors_, dual_coef_, n_support_ : arrays and int
+        The model's expansion.
+    t_ : float
+        Rounds played.
+    online_loss_, online_error_ : float
+        Mean loss and share of mistakes on each row before it was learned.
+    norm_ : float or array
+        ‖f‖ of the model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from pistol import KernelPerceptron
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> KernelPerceptron(gamma=2.0, random_state=0).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        average: str | None = None,
+        passes: int = 1,
+        orders: int | None = 1,
+        random_state: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.average = average
+        self.passes = passes
+        self.orders = orders
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _loss(self) -> Loss:
+        return LOSSES["perceptron"]
+
+    def _rule(self, T: float | None) -> Rule:
+        check_choice("average", self.average, AVERAGES)
+        return Rule(self._loss(), "constant", 1.0, 1.0, self.average)

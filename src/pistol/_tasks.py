@@ -1,0 +1,213 @@
+"""Two kinds of task: labels become ±1 columns, targets are columns as they are."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, column_or_1d
+
+from ._machine import Machine
+from ._types import Array
+from .losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss, get_loss
+from .validation import check_targets
+
+
+class Classifier(ClassifierMixin, Machine):
+    """Labels as ±1 columns: one for two classes, one against the rest for each of more."""
+
+    def _loss(self) -> Loss:
+        return get_loss(self.loss, CLASSIFICATION_LOSSES)
+
+    def _encode(self, y: Any, first: bool, classes: Any = None) -> Array:
+        check_classification_targets(y)
+        y = column_or_1d(y, warn=True)
+        if first:
+            self.classes_ = np.unique(y if classes is None else classes)
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs at least 2 classes; "
+                    f"y has 1 class: {self.classes_[0]!r}"
+                )
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes must be those of the first call, {list(self.classes_)}; got {classes!r}"
+            )
+        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        unknown = np.unique(y[self.classes_[codes] != y])
+        if len(unknown):
+            raise ValueError(
+                f"y has labels {list(unknown)} that are not among the classes "
+                f"{list(self.classes_)}; name all classes in the first call of partial_fit"
+            )
+        columns = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        return np.where(codes[:, None] == np.array(columns), 1.0, -1.0)
+
+    def _row_weight(self, y: Any, weight: Array) -> Array:
+        if self.class_weight is None:
+            return weight
+        per_class = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=y, sample_weight=weight
+        )
+        return weight * per_class[np.searchsorted(self.classes_, y)]
+
+    def _mistakes(self, P: Array, Y: Array) -> Array:
+        if P.shape[1] == 1:
+            return (P[:, 0] > 0) != (Y[:, 0] > 0)
+        return P.argmax(axis=1) != Y.argmax(axis=1)
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows, in the order given.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like, default=None
+            All labels that will ever occur; needed in the first call if y does not show them all.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of k counts as k rounds with that row, a weight of 0 as none.
+
+        Returns
+        -------
+        self : object
+            The estimator, further trained.
+        """
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all labels at once, which only fit has; "
+                "for partial_fit give a dictionary from label to weight"
+            )
+        return self._partial_fit(X, y, classes, sample_weight)
+
+    def decision_function(self, X: Any) -> Array:
+        """Raw scores.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : array of shape (n_samples,) or (n_samples, n_classes)
+            Positive means the second of two classes; of several the largest wins.
+        """
+        scores = self._decide(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The most likely label of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+            Elements of ``classes_``.
+        """
+        scores = self._decide(X)
+        codes = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
+        return self.classes_[codes]
+
+    def _has_link(self) -> bool:
+        loss = self._loss()
+        if loss.link is None:
+            raise AttributeError(f"the {loss.name} loss has no link from scores to probabilities")
+        return True
+
+    @available_if(_has_link)
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, through the link of the loss.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_classes)
+            Each row sums to 1. With more than two classes the one-vs-rest probabilities are
+            normalised; a row that all columns refuse gets equal ones.
+        """
+        link = self._loss().link
+        assert link is not None
+        P = link(self._decide(X))
+        if P.shape[1] == 1:
+            return np.hstack([1.0 - P, P])
+        total = P.sum(axis=1, keepdims=True)
+        return np.where(total > 0, P / np.where(total > 0, total, 1.0), 1.0 / P.shape[1])
+
+
+class Regressor(RegressorMixin, Machine):
+    """Targets as columns, one an output."""
+
+    def _loss(self) -> Loss:
+        return get_loss(self.loss, REGRESSION_LOSSES)
+
+    def _encode(self, y: Any, first: bool, classes: Any = None) -> Array:
+        y = _check_y(y, multi_output=True, y_numeric=True)
+        outputs = 0 if y.ndim == 1 else y.shape[1]
+        if first:
+            self._outputs = outputs
+        elif outputs != self._outputs:
+            raise ValueError(
+                f"y must have {self._outputs or 1} output(s) as in the first call; got {outputs}"
+            )
+        return check_targets(y)
+
+    def _mistakes(self, P: Array, Y: Array) -> Array:
+        return np.abs(P - Y).mean(axis=1)
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from more rows, in the order given.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of k counts as k rounds with that row, a weight of 0 as none.
+
+        Returns
+        -------
+        self : object
+            The estimator, further trained.
+        """
+        return self._partial_fit(X, y, None, sample_weight)
+
+    def predict(self, X: Any) -> Array:
+        """Predicted targets.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        targets : array of shape (n_samples,) or (n_samples, n_outputs)
+            The model's scores.
+        """
+        scores = self._decide(X)
+        return scores if self._outputs else scores[:, 0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

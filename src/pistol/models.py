@@ -1,0 +1,103 @@
+"""What learning leaves behind: a function f with one column an output, ready to be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import safe_sparse_dot
+
+from ._tiles import BLOCK, scores, workers
+from ._types import Array
+from .kernels import Kernel, precomputed_base
+from .rows import like, sq_norms
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """f_j(x) = ⟨w_j, x⟩ + w_j0, with the intercepts in the last column of `weights`."""
+
+    weights: Array
+
+    def decide(self, X: Any) -> Array:
+        """Scores of shape (rows, columns)."""
+        return np.asarray(safe_sparse_dot(X, self.weights[:, :-1].T)) + self.weights[:, -1]
+
+    def norm(self) -> Array:
+        """‖f_j‖, the intercept included."""
+        return np.linalg.norm(self.weights, axis=1)
+
+    @staticmethod
+    def mean(models: Sequence[Linear]) -> Linear:
+        """The average of the models."""
+        return Linear(np.mean([model.weights for model in models], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """f_j = Σ_q Σ_n coef[q, j, n] k_q(s_n, ·), over support rows s_n that have numbers `ids`."""
+
+    kernels: tuple[Kernel, ...]
+    ids: Array
+    rows: Any
+    sq: Array
+    coef: Array
+    n_jobs: int | None = None
+
+    def decide(self, X: Any) -> Array:
+        """Scores of shape (rows, columns)."""
+        out = np.zeros((X.shape[0], self.coef.shape[1]))
+        if len(self.ids) == 0:
+            return out
+        coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
+        with workers(self.n_jobs) as thread_map:
+            for lo in range(0, X.shape[0], BLOCK):
+                A = like(self.rows, X[lo : lo + BLOCK])
+                a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
+                parts = scores(self.kernels, self.rows, self.sq, coef, A, a_sq, thread_map)
+                out[lo : lo + BLOCK] = parts.sum(axis=0).T
+        return out
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether the rows are columns of a Gram matrix rather than points."""
+        return self.kernels[0].base is precomputed_base
+
+    def norm(self) -> Array:
+        """‖f_j‖ = √Σ coef f_j(s_n), for a single kernel whose points are known."""
+        if self.precomputed or len(self.kernels) > 1:
+            raise AttributeError("the norm is known only for a single kernel with known points")
+        if len(self.ids) == 0:
+            return np.zeros(self.coef.shape[1])
+        return np.sqrt(np.maximum((self.decide(self.rows).T * self.coef[0]).sum(axis=1), 0.0))
+
+    def without_zeros(self) -> Expansion:
+        """The same function without the rows whose coefficients are all zero."""
+        keep = np.flatnonzero(self.coef.any(axis=(0, 1)))
+        coef = self.coef[:, :, keep]
+        return Expansion(
+            self.kernels, self.ids[keep], self.rows[keep], self.sq[keep], coef, self.n_jobs
+        )
+
+    @staticmethod
+    def mean(models: Sequence[Expansion]) -> Expansion:
+        """The average of the models; a row that several of them use is kept once."""
+        if len(models) == 1:
+            return models[0]
+        all_ids = np.concatenate([model.ids for model in models])
+        ids, at, place = np.unique(all_ids, return_index=True, return_inverse=True)
+        stack = sp.vstack if sp.issparse(models[0].rows) else np.vstack
+        rows = stack([model.rows for model in models])
+        if sp.issparse(rows):
+            rows = sp.csr_array(rows)
+        coef = np.zeros((len(ids), *models[0].coef.shape[:2]))
+        np.add.at(coef, place, np.concatenate([m.coef.transpose(2, 0, 1) for m in models]))
+        sq = np.concatenate([model.sq for model in models])
+        coef = coef.transpose(1, 2, 0) / len(models)
+        return Expansion(models[0].kernels, ids, rows[at], sq[at], coef, models[0].n_jobs)
+
+
+Model = Linear | Expansion
