@@ -65,10 +65,10 @@ class Rule:
         c = [multiplier(log_c(g, alpha, t, self.b)) for g, alpha in cells]
         return np.reshape(c, S.alpha.shape)
 
-    def read_out(self, S: Scalars, g: Array, u: Array) -> Array:
-        """The model's coefficients from those of g and u; the first axes are kernel and column."""
+    def read_out(self, S: Scalars, g: Array, u: Array, last: bool) -> Array:
+        """Coefficients of f̄, or of the f to come, from those of g and u (kernel, column, …)."""
         shape = S.c_sum.shape + (1,) * (g.ndim - 2)
-        if self.average is None:
+        if last or self.average is None:
             return self.next_c(S).reshape(shape) * g
         return (S.c_sum.reshape(shape) * g - u) / max(S.weight[0, 0], 1e-300)
 
@@ -96,9 +96,9 @@ class Primal:
             )  # fmt: skip
             yield at, P
 
-    def model(self) -> Linear:
-        """f̄, or the last f."""
-        weights = self.rule.read_out(self.S, self.g[None], self.u[None])[0]
+    def model(self, last: bool = False) -> Linear:
+        """f̄, or the f to come."""
+        weights = self.rule.read_out(self.S, self.g[None], self.u[None], last)[0]
         weights[:, -1] *= self.bias
         return Linear(weights)
 
@@ -129,10 +129,10 @@ class Coordinates:
             )  # fmt: skip
             yield at, P
 
-    def model(self) -> Linear:
-        """f̄, or the last f."""
+    def model(self, last: bool = False) -> Linear:
+        """f̄, or the f to come."""
         weights, total = self.w.copy(), self.S.weight[0, 0]
-        if self.rule.average is not None:
+        if not last and self.rule.average is not None:
             weights = (self.w_sum + self.w * (total - self.seen)) / max(total, 1e-300)
         weights[:, -1] *= self.bias
         return Linear(weights)
@@ -241,10 +241,10 @@ class Dual:
         S, s_sq = self.store.rows, self.sq.values
         return scores(self.kernels, S, s_sq, coef, A, a_sq, thread_map)
 
-    def model(self) -> Expansion:
-        """f̄, or the last f."""
+    def model(self, last: bool = False) -> Expansion:
+        """f̄, or the f to come."""
         g = np.broadcast_to(self.coef.values.T, (len(self.kernels), self.columns, self.ids.n))
-        coef = self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0))
+        coef = self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0), last)
         rows = np.empty((0, 0)) if self.store is None else self.store.rows
         return Expansion(self.kernels, self.ids.values, rows, self.sq.values, coef, self.n_jobs)
 

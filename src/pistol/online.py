@@ -1,0 +1,218 @@
+"""One event at a time: the paper's adversarial setting.
+
+>>> import numpy as np
+>>> from pistol.online import Learner
+>>> learner = Learner("logistic", record=True)
+>>> for x, y in [([1.0, 0.0], 1), ([0.0, 1.0], -1), ([0.6, 0.8], -1)]:
+...     p = learner.predict(x)       # f_t(x_t), before y is known
+...     suffered = learner.learn(x, y)
+>>> learner.t, learner.predict([0.0, 1.0]) < 0
+(3, True)
+>>> learner.regret(np.array([1.0, -2.0])) > 0  # against the predictor ⟨h, x⟩
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ._types import Array, read_only
+from .kernels import get_kernel
+from .learners import AVERAGES, Coordinates, Dual, Primal, Rule
+from .learners import Learner as Core
+from .losses import LOSSES, Loss, get_loss
+from .models import Expansion
+from .potentials import pistol_choice
+from .rows import sq_norms
+from .validation import MAX_NORM_SQ, check_choice, check_number
+
+Comparator = Array | tuple[Any, Any] | Callable[[Array], Array]
+
+
+class Learner:
+    """PiSTOL against any sequence of losses (Orabona 2014, Algorithm 3, adversarial setting).
+
+    In each round: `predict` x with the current f_t, then `learn` x and y, which suffers the loss at
+    f_t(x) and updates. The defaults are a setting that Theorem 1 covers.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="smooth_hinge"
+        The loss of the rounds that name none of their own.
+    kernel : str or callable, default="linear"
+        "linear" keeps g as a vector; any other kernel of
+        :class:`~pistol.PistolClassifier` (except "precomputed") keeps the rows with a gradient.
+    gamma, degree, coef0 : float, default=1.0, 3 and 0.0
+        Parameters of the kernel.
+    per_coordinate : bool, default=False
+        One learner a coordinate (Appendix A), for the linear kernel.
+    x_max : float, default=1.0
+        With `per_coordinate`: a bound on all |x_i|. 0 learns each feature's unit instead.
+    L : float or None, default=None
+        Lipschitz constant of all losses to come; None takes that of `loss`.
+    a : float or None, default=None
+        The paper's a; None is 3 L. Theorem 1 asks for a ≥ 2.25 L and ‖k(x, ·)‖ ≤ 1, and its constant
+        explodes near 2.25 L.
+    b : "anytime" or float, default=1.0
+        The paper's b. Appendix A takes 1/d for `per_coordinate`.
+    average : "uniform", "linear" or None, default="uniform"
+        Which average `decide` evaluates.
+    record : bool, default=False
+        Keep all rounds, which `regret` needs.
+
+    Attributes
+    ----------
+    t : int
+        Rounds played.
+    cumulative_loss : float
+        Σ ℓ_t(f_t(x_t)).
+    s_sum : float
+        Σ |s_t|, the sum of the magnitudes of the subgradients.
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "smooth_hinge",
+        *,
+        kernel: Any = "linear",
+        gamma: float = 1.0,
+        degree: float = 3,
+        coef0: float = 0.0,
+        per_coordinate: bool = False,
+        x_max: float = 1.0,
+        L: float | None = None,
+        a: float | None = None,
+        b: str | float = 1.0,
+        average: str | None = "uniform",
+        record: bool = False,
+    ) -> None:
+        self.loss = get_loss(loss, LOSSES)
+        self.L = self.loss.L if L is None else check_number("L", L)
+        self.a = 3.0 * self.L if a is None else check_number("a", a)
+        check_choice("average", average, AVERAGES)
+        if kernel == "precomputed":
+            raise ValueError(
+                "a learner of single events has no precomputed kernel; give a function"
+            )
+        if per_coordinate and kernel != "linear":
+            raise ValueError(f"per_coordinate needs kernel='linear'; got {kernel!r}")
+        potential, b = pistol_choice(b, self.a, self.L, None)
+        self._rule = Rule(replace(self.loss, L=self.L), potential, self.a, b, average)
+        self._kernel = get_kernel(
+            kernel,
+            check_number("gamma", gamma),
+            check_number("degree", degree),
+            check_number("coef0", coef0, closed=True),
+        )
+        self.per_coordinate = per_coordinate
+        self.x_max = check_number("x_max", x_max, closed=True)
+        self.record = record
+        self.t, self.cumulative_loss, self.s_sum = 0, 0.0, 0.0
+        self._core: Core | None = None
+        self._rounds: list[tuple[Array, float, Loss]] = []
+        self._order, self._r = read_only(np.zeros(1, np.int64)), read_only(np.ones(1))
+
+    def predict(self, x: Any) -> float:
+        """f_t(x) with the current f_t = c_t g_{t-1}; zero before the first round."""
+        X = self._check(x)
+        if self._core is None:
+            return 0.0
+        return float(self._core.model(last=True).decide(X)[0, 0])
+
+    def learn(self, x: Any, y: float, loss: str | Loss | None = None) -> float:
+        """Suffer ℓ_t(f_t(x)), which is returned, and update.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+            The event.
+        y : float
+            Its target; ±1 for the classification losses.
+        loss : str, Loss or None, default=None
+            ℓ_t, where it differs from the learner's own loss. Its Lipschitz constant must not exceed
+            the learner's L.
+
+        Returns
+        -------
+        suffered : float
+            ℓ_t(f_t(x)).
+        """
+        ell = self.loss if loss is None else get_loss(loss, LOSSES)
+        if ell.L > self.L * (1 + 1e-12):
+            raise ValueError(
+                f"this learner was promised losses with L ≤ {self.L:g}; {ell.name!r} has {ell.L:g}"
+            )
+        X, target = self._check(x), float(y)
+        if not np.isfinite(target):
+            raise ValueError(f"y must be finite; got {y!r}")
+        core = self._core = self._core or self._new_core(X.shape[1])
+        core.rule = replace(self._rule, loss=replace(ell, L=self.L))
+        Y = read_only(np.array([[target]]))
+        ((_, P),) = core.play(X, Y, self._order, self._r, first=self.t)
+        p = float(P[0, 0])
+        suffered = ell.value(target, p, ell.theta)
+        self.t += 1
+        self.cumulative_loss += suffered
+        self.s_sum += abs(ell.grad(target, p, ell.theta))
+        if self.record:
+            self._rounds.append((X[0].copy(), target, ell))
+        return suffered
+
+    def decide(self, X: Any) -> Array:
+        """The averaged predictor f̄ at the rows of X (statistical setting, line 10)."""
+        X = np.ascontiguousarray(np.atleast_2d(np.asarray(X, np.float64)))
+        return np.zeros(len(X)) if self._core is None else self._core.model().decide(X)[:, 0]
+
+    def regret(self, h: Comparator) -> float:
+        """Σ ℓ_t(f_t(x_t)) - Σ ℓ_t(h(x_t)) over all rounds so far.
+
+        Parameters
+        ----------
+        h : array of shape (n_features,), pair (coef, points), or callable
+            The comparator: a weight vector, an expansion Σ coef_i k(point_i, ·) in the learner's
+            kernel, or a function from rows to values.
+        """
+        if not self.record:
+            raise ValueError("regret needs all rounds; create the learner with record=True")
+        if not self._rounds:
+            return 0.0
+        X = np.array([x for x, _, _ in self._rounds])
+        values = self._evaluate(h, X)
+        rounds = zip(self._rounds, values, strict=True)
+        return self.cumulative_loss - sum(
+            ell.value(y, float(v), ell.theta) for (_, y, ell), v in rounds
+        )
+
+    def _evaluate(self, h: Comparator, X: Array) -> Array:
+        if callable(h):
+            return np.asarray(h(X), np.float64).ravel()
+        if isinstance(h, tuple):
+            coef = np.asarray(h[0], np.float64).reshape(1, 1, -1)
+            points = np.ascontiguousarray(np.atleast_2d(np.asarray(h[1], np.float64)))
+            ids = np.arange(len(points))
+            model = Expansion((self._kernel,), ids, points, sq_norms(points), coef)
+            return model.decide(X)[:, 0]
+        if self._kernel.source != "linear":
+            raise ValueError("a weight vector is a comparator for the linear kernel only")
+        return X @ np.asarray(h, np.float64)
+
+    def _check(self, x: Any) -> Array:
+        X = np.array(x, np.float64, ndmin=2)
+        d = X.shape[1] if not self.t else self._features
+        if X.shape != (1, d):
+            raise ValueError(f"x must be one event of {d} features; got shape {np.shape(x)}")
+        if not sq_norms(X)[0] <= MAX_NORM_SQ:
+            raise ValueError(f"x must be finite and of moderate size; got {x!r}")
+        return X
+
+    def _new_core(self, features: int) -> Core:
+        self._features = features
+        if self._kernel.source != "linear":
+            return Dual(self._rule, (self._kernel,), 1, n_jobs=1)
+        if self.per_coordinate:
+            return Coordinates(self._rule, features, 1, x_max=self.x_max)
+        return Primal(self._rule, features, 1)
