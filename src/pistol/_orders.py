@@ -53,7 +53,7 @@ def as_given(weight: Array) -> Rounds:
     rows = np.repeat(np.arange(len(weight)), copies)
     r = np.ones(len(rows))
     last = np.cumsum(copies)[copies > 0] - 1
-    r[last] = (weight - copies + 1)[copies > 0]
+    r[last] = (weight - (copies - 1))[copies > 0]
     return read_only(rows), read_only(r)
 
 

@@ -46,7 +46,8 @@ def square(vals):
     """‖x‖²."""
     total = 0.0
     for k in range(len(vals)):
-        total += vals[k] * vals[k]
+        v = np.float64(vals[k])
+        total += v * v
     return total
 
 
@@ -114,7 +115,11 @@ def manhattan(S: Any, A: Any) -> Array:
     """Σ_j |s_nj - a_ij| for every pair of rows, shape (S, A)."""
     from sklearn.metrics.pairwise import manhattan_distances
 
-    return np.ascontiguousarray(manhattan_distances(S, A), np.float64)
+    S, A = S.astype(np.float64), A.astype(np.float64)
+    if sp.issparse(S):  # its sparse loop takes 32-bit indices only
+        for X in (S, A):
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return np.ascontiguousarray(manhattan_distances(S, A))
 
 
 class Growing:

@@ -1,0 +1,98 @@
+"""Kernels against scikit-learn's, and the exponential against the C library's."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis.strategies import floats
+from numpy.testing import assert_allclose
+from sklearn.metrics import pairwise
+
+from pistol import rows
+from pistol._exp import exp_negative
+from pistol._tiles import kernel_values
+from pistol.kernels import get_kernel, scale_gamma
+
+pytestmark = pytest.mark.interpreted
+
+NAMED = {
+    "rbf": lambda S, A: pairwise.rbf_kernel(S, A, gamma=0.7),
+    "laplacian": lambda S, A: pairwise.laplacian_kernel(S, A, gamma=0.7),
+    "poly": lambda S, A: pairwise.polynomial_kernel(S, A, degree=3, gamma=0.7, coef0=0.2),
+    "linear": pairwise.linear_kernel,
+    "cosine": pairwise.cosine_similarity,
+}
+
+
+@given(x=floats(-720, 0))
+def test_exp_is_within_two_units_in_the_last_place(x):
+    assert abs(exp_negative(x) - math.exp(x)) <= 2 * math.ulp(math.exp(x)) + 4e-308
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_kernels_are_those_of_scikit_learn(name, layout):
+    rng = np.random.default_rng(0)
+    S, A = (rng.normal(size=(n, 6)) * (rng.random((n, 6)) < 0.5) for n in (9, 5))
+    A[0] = 0.0
+    kernel = get_kernel(name, 0.7, 3, 0.2)
+    sparse_S, sparse_A = layout(S), layout(A)
+    s_sq, a_sq = rows.sq_norms(sparse_S), rows.sq_norms(sparse_A)
+    (K,) = kernel_values([kernel], sparse_S, sparse_A, s_sq, a_sq)
+    assert_allclose(K, NAMED[name](S, A), 1e-12, 1e-14)
+    (own,) = kernel_values([kernel], sparse_A, sparse_A, a_sq, a_sq)
+    assert_allclose(kernel.diagonal(own, a_sq), np.diag(NAMED[name](A, A)), 1e-12, 1e-14)
+
+
+def test_a_kernel_is_pickled_by_what_made_it():
+    kernel = pickle.loads(pickle.dumps(get_kernel("poly", 0.5, 2, 1.0)))
+    assert (kernel.source, kernel.theta.tolist()) == ("poly", [0.5, 2.0, 1.0])
+
+
+def test_an_unknown_kernel_lists_the_choices():
+    with pytest.raises(ValueError, match="unknown kernel 'gauss'; choose one of cosine, laplacian"):
+        get_kernel("gauss", 1, 1, 0)
+
+
+def test_products_of_sparse_rows_do_not_need_a_dense_matrix():
+    """A million columns: the dense matrix would take 8 GB."""
+    rng = np.random.default_rng(0)
+    S = sp.random_array((1000, 10**6), density=2e-5, format="csr", rng=rng)
+    A = S[:50]
+    assert_allclose(rows.products(S, A), (S @ A.T).toarray(), 1e-12)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_gamma_scale_counts_rows_by_weight(layout):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(1.0, 2.0, size=(20, 3)), rng.integers(0, 4, size=20)
+    repeated = np.repeat(X, weight, axis=0)
+    expected = 1 / (3 * repeated.var())
+    assert scale_gamma(layout(X), weight.astype(float)) == pytest.approx(expected, rel=1e-12)
+    assert scale_gamma(np.ones((4, 2)), np.ones(4)) == 1.0
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_a_store_is_the_rows_that_went_in(layout):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)) * (rng.random((50, 4)) < 0.6)
+    store = rows.Store(layout(X))
+    for part in (X[:1], X[1:1], X[1:30], X[30:]):
+        store.append(layout(part))
+    dense = store.rows.toarray() if sp.issparse(store.rows) else store.rows
+    assert (dense == X).all()
+    store.truncate(7)
+    store.append(layout(X[7:9]))
+    dense = store.rows.toarray() if sp.issparse(store.rows) else store.rows
+    assert (dense == X[:9]).all()
+
+
+def test_a_growing_array_keeps_the_wider_type():
+    growing = rows.Growing((2,), np.float32)
+    growing.append(np.ones((3, 2), np.float32))
+    growing.append(np.full((1, 2), 1e300))
+    assert growing.values.dtype == np.float64
+    assert growing.values[3, 0] == 1e300
