@@ -23,7 +23,8 @@ docs: $(VENV)/.test
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) docs/_build .coverage .coverage.*
+	rm -rf $(VENV) docs/_build docs/api/generated .coverage .coverage.*
+	find src tests -name '*.nb[ic]' -delete
 
 $(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pistol needs Python 3.11 or newer; set PYTHON=")'

@@ -26,10 +26,10 @@ class KernelMachine(Machine):
             own = slice(self._n_rows, self._n_rows + X.shape[0])
             check_gram(X, None if whole else own)
 
-    def _content(self, X: Any, Y: Array) -> Array:
+    def _content(self, X: Any, Y: Array, weight: Array) -> Array:
         if self.kernel == "precomputed":  # the rows of a Gram matrix are told apart by number
             return mix(np.arange(1, len(X) + 1, dtype=np.uint64))
-        return super()._content(X, Y)
+        return super()._content(X, Y, weight)
 
     def _new_learner(self, X: Any, weight: Array, columns: int, rule: Rule) -> Learner:
         gamma, degree = self.gamma, check_number("degree", self.degree)

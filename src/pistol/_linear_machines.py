@@ -47,7 +47,7 @@ class LinearPistolClassifier(LinearMachine, Classifier):
         The paper's b: ½√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; or a number.
     per_coordinate : bool, default=True
         False is the paper's Hilbert-space form: one multiplier for all features, made for rows of
-        norm at most 1.
+        norm at most 1 (an intercept adds 1 to the squared norm).
     fit_intercept : bool, default=True
         Learn a constant beside the features.
     average : "linear", "uniform" or None, default="linear"
@@ -147,7 +147,7 @@ class LinearPistolRegressor(LinearMachine, Regressor):
         The paper's b: ½√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; or a number.
     per_coordinate : bool, default=True
         False is the paper's Hilbert-space form: one multiplier for all features, made for rows of
-        norm at most 1.
+        norm at most 1 (an intercept adds 1 to the squared norm).
     fit_intercept : bool, default=True
         Learn a constant beside the features.
     average : "linear", "uniform" or None, default="linear"

@@ -62,9 +62,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     def _row_weight(self, y: Any, weight: Array) -> Array:
         return weight
 
-    def _content(self, X: Any, Y: Array) -> Array:
+    def _content(self, X: Any, Y: Array, weight: Array) -> Array:
         """What a random order depends on."""
-        return content(X, Y)
+        return content(X, Y, weight)
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -93,8 +93,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             learners = [
                 self._new_learner(X, weight, Y.shape[1], rule) for _ in range(self.orders or 1)
             ]
-        self.learners_, self._online = learners, np.zeros(3)
-        return self._play(X, y, Y, self._schedule(X, Y, weight))
+        with unchanged_on_error(self, Exception):
+            self.learners_, self._online = learners, np.zeros(3)
+            return self._play(X, y, Y, self._schedule(X, Y, weight))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         first = not hasattr(self, "learners_")
@@ -105,7 +106,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
                 rule = self._rule(None)
                 learner = self._new_learner(X, weight, Y.shape[1], rule)
                 self.learners_, self._online = [learner], np.zeros(3)
-        return self._play(X, y, Y, [[as_given(weight)]] * len(self.learners_))
+        with unchanged_on_error(self, Exception):
+            return self._play(X, y, Y, [[as_given(weight)]] * len(self.learners_))
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, first: bool, whole: bool, classes: Any = None
@@ -124,7 +126,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         """The rounds of every pass of every learner."""
         if self.orders is None:
             return [[as_given(weight)] * self.passes]
-        hashes = self._content(X, Y)
+        hashes = self._content(X, Y, weight)
         seeds = check_random_state(self.random_state).randint(
             2**31 - 1, size=(self.orders, self.passes)
         )
@@ -160,7 +162,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         loss = learner.rule.loss
         theta = learner.rule.theta(P.shape[1])
         before = self._online[0]
-        self._online += (
+        self._online = self._online + (
             r.sum(),
             total_loss(read_only(P), Y, order, r, loss.value, theta),
             r @ self._mistakes(P, Y[order]),

@@ -3,7 +3,8 @@
 A random order is drawn from the rows' *content*: each round's place is a hash of its row, of how
 many equal rounds there are before it, and of the seed. So `fit` does not depend on the order of
 the rows, a sample of weight k is played exactly like k copies of it, dense and sparse rows are
-played alike, and equal rows are still scattered over the whole pass.
+played alike, the units of the features do not matter, and equal rows are still scattered over the
+whole pass.
 """
 
 from __future__ import annotations
@@ -28,23 +29,43 @@ def mix(x: Array) -> Array:
     return x ^ (x >> np.uint64(31))
 
 
-def content(X: Any, Y: Array) -> Array:
-    """A 64-bit hash of every row and its targets: Σ_j mix(x_j) mix(j). Zeros do not count."""
-    columns = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * _ODD)
+def content(X: Any, Y: Array, weight: Array) -> Array:
+    """A 64-bit hash of every row and its targets."""
+    return mix(_hash(X, weight, _ODD)) + _hash(Y, weight, _MIX[1])
+
+
+def _hash(X: Any, weight: Array, salt: np.uint64) -> Array:
+    """Σ_j mix(x_j) mix(j), with x_j as a multiple of 2^-30 of column j's largest magnitude.
+
+    Zeros do not count, and rows of weight zero have no say in what is large.
+    """
+    columns = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * salt)
+    largest = _largest(X, weight)
     if sp.issparse(X):
-        terms = mix(_bits(X.data)) * columns[X.indices]
+        terms = mix(_steps(X.data, largest[X.indices])) * columns[X.indices]
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
-        h = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    h = np.empty(X.shape[0], np.uint64)
+    for lo in range(0, len(h), 4096):  # the hashed copy of X is never larger than this
+        h[lo : lo + 4096] = mix(_steps(X[lo : lo + 4096], largest)) @ columns
+    return h
+
+
+def _largest(X: Any, weight: Array) -> Array:
+    """The largest magnitude in each column; 1 where there is none."""
+    largest = np.zeros(X.shape[1])
+    if sp.issparse(X):
+        counted = np.repeat(weight > 0, np.diff(X.indptr))
+        np.maximum.at(largest, X.indices[counted], np.abs(X.data[counted]))
     else:
-        h = np.empty(X.shape[0], np.uint64)
-        for lo in range(0, len(h), 4096):  # the hashed copy of X is never larger than this
-            h[lo : lo + 4096] = mix(_bits(X[lo : lo + 4096])) @ columns
-    targets = mix(np.arange(1, Y.shape[1] + 1, dtype=np.uint64) * _MIX[1])
-    return mix(h) + mix(_bits(Y)) @ targets
+        for lo in range(0, X.shape[0], 4096):
+            part = X[lo : lo + 4096][weight[lo : lo + 4096] > 0]
+            np.maximum(largest, np.abs(part).max(axis=0, initial=0.0), out=largest)
+    return np.where(largest > 0, largest, 1.0)
 
 
-def _bits(x: Array) -> Array:
-    return (np.ascontiguousarray(x, np.float64) + 0.0).view(np.uint64)  # + 0.0: -0.0 equals 0.0
+def _steps(x: Array, largest: Array) -> Array:
+    return np.rint(x / largest * 2.0**30).clip(-(2.0**62), 2.0**62).astype(np.int64).view(np.uint64)
 
 
 def as_given(weight: Array) -> Rounds:

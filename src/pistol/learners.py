@@ -165,13 +165,19 @@ class Dual:
         place = np.full(X.shape[0], -1)
         known = np.flatnonzero(self.ids.values >= first)
         place[self.ids.values[known] - first] = known
-        start = self._mark()
+        start, coef = self.ids.n, (self.coef.values.copy(), self.u.values.copy())
+        S = Scalars(*(x.copy() for x in self.S))
         for at, P in chunks(order, self.columns, BLOCK):
-            mark = self._mark()
+            n = self.ids.n
             try:
                 self._play_block(X, Y, order[at], r[at], P, place, first)
-            except BaseException as error:
-                self._roll_back(*(start if isinstance(error, Exception) else mark))
+            except Exception:
+                self._truncate(start)
+                self.coef.values[:], self.u.values[:] = coef
+                self.S = S
+                raise
+            except BaseException:
+                self._truncate(n)
                 raise
             yield at, P
 
@@ -189,11 +195,13 @@ class Dual:
         if not (k_xx >= 0).all():
             raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
         coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
+        S = Scalars(*(x.copy() for x in self.S))
         _loops.learn_dual(
             G, K, k_xx, Y, order, r, rule.loss.grad, rule.theta(self.columns),
-            POTENTIALS[rule.potential], rule.a, rule.b, rule.power, self.S, P, coef, u,
+            POTENTIALS[rule.potential], rule.a, rule.b, rule.power, S, P, coef, u,
         )  # fmt: skip
         self._keep(points, a_sq, order, place, first, coef, u)
+        self.S = S
 
     def _points(self, X: Any, order: Array, first: int) -> tuple[Any, Any, Array]:
         """Rows to be scored, the same as support rows, and their squared norms."""
@@ -221,16 +229,11 @@ class Dual:
         np.add.at(self.coef.values, place[order[used]], coef[used])
         np.add.at(self.u.values, place[order[used]], u[:, used].transpose(1, 0, 2))
 
-    def _mark(self) -> tuple[int, list[Array]]:
-        return self.ids.n, [x.copy() for x in self.S]
-
-    def _roll_back(self, n: int, S: list[Array]) -> None:
-        if self.store is not None:
-            self.store.truncate(n)
-        for growing in (self.sq, self.ids, self.coef, self.u):
-            growing.truncate(n)
-        for now, then in zip(self.S, S, strict=True):
-            now[...] = then
+    def _truncate(self, n: int) -> None:
+        """Forget all support rows but the first n."""
+        for part in (self.store, self.sq, self.ids, self.coef, self.u):
+            if part is not None:
+                part.truncate(n)
 
     def _scores(self, A: Any, a_sq: Array, thread_map: Any) -> Array:
         """g(x) for the rows x of A, of shape (kernels, columns, rows)."""

@@ -24,7 +24,7 @@ def pistol(g_norm_sq, alpha, t, b):
 
 @njit(cache=True)
 def pistol_anytime(g_norm_sq, alpha, t, b):
-    """Algorithm 3 with b_t = b √(2α): no horizon. With b = ½ the contract's anytime rule."""
+    """Algorithm 3 with b_t = b √(2α), which needs no horizon; `b="anytime"` means b = ½."""
     return log(b) + 0.5 * log(2.0 / alpha) + g_norm_sq / (2.0 * alpha)
 
 

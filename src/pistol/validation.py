@@ -22,12 +22,14 @@ DTYPES = [np.float64, np.float32]
 
 
 @contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
+def unchanged_on_error(
+    estimator: Any, errors: type[BaseException] = BaseException
+) -> Iterator[None]:
     """Put the estimator's attributes back if anything in the block fails."""
     before = dict(vars(estimator))
     try:
         yield
-    except BaseException:
+    except errors:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
