@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test docs clean
+.PHONY: demo test docs recompile clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pistol demo --picture demo.png
@@ -22,9 +22,11 @@ test: $(VENV)/.test
 docs: $(VENV)/.test
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-clean:
+recompile:
+	find src -name '*.nb[ic]' -delete
+
+clean: recompile
 	rm -rf $(VENV) docs/_build docs/api/generated .coverage .coverage.*
-	find src tests -name '*.nb[ic]' -delete
 
 $(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pistol needs Python 3.11 or newer; set PYTHON=")'
