@@ -8,12 +8,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis.strategies import floats
+from numba import njit
 from numpy.testing import assert_allclose
 from sklearn.metrics import pairwise
 
 from pistol import rows
 from pistol._exp import exp_negative
-from pistol._tiles import kernel_values
+from pistol._tiles import kernel_values, scores, workers
 from pistol.kernels import get_kernel, scale_gamma
 
 pytestmark = pytest.mark.interpreted
@@ -27,9 +28,40 @@ NAMED = {
 }
 
 
+@njit
+def compiled_exp(x):
+    return exp_negative(x)
+
+
 @given(x=floats(-720, 0))
 def test_exp_is_within_two_units_in_the_last_place(x):
-    assert abs(exp_negative(x) - math.exp(x)) <= 2 * math.ulp(math.exp(x)) + 4e-308
+    for function in (exp_negative, compiled_exp):
+        assert abs(function(x) - math.exp(x)) <= 2 * math.ulp(math.exp(x)) + 4e-308
+
+
+@given(x=floats(-100, 0, width=32))
+def test_exp_in_float32(x):
+    for function in (exp_negative, compiled_exp):
+        assert function(np.float32(x)) == pytest.approx(math.exp(x), rel=4e-7, abs=2e-38)
+
+
+@pytest.mark.parametrize("name", ["rbf", "linear", "cosine", "poly"])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_tiles_have_the_precision_of_the_rows(name, layout):
+    """float32 rows are multiplied in float32, unless far rows would cost a Gaussian its accuracy."""
+    rng = np.random.default_rng(0)
+    S, A = (rng.normal(size=(n, 5)).astype(np.float32) for n in (40, 7))
+    coef = rng.normal(size=(1, 40, 6))  # more columns than are multiplied on the way
+    kernel = get_kernel(name, 0.7, 3, 0.2)
+    for offset, tolerance in [(0.0, 1e-5), (300.0, 1e-5)]:
+        far = layout(S + np.float32(offset)), layout(A + np.float32(offset))
+        exact = [np.asarray(x.todense() if sp.issparse(x) else x, np.float64) for x in far]
+        K = NAMED[name](*exact)
+        with workers(1) as threads:
+            sq = [rows.sq_norms(x) for x in far]
+            G = scores([kernel], far[0], sq[0], coef, far[1], sq[1], threads)
+        scale = np.abs(coef[0]).sum(axis=0)[:, None] * np.abs(K).max()
+        assert (np.abs(G[0] - coef[0].T @ K) <= tolerance * scale).all()
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -62,7 +94,7 @@ def test_products_of_sparse_rows_do_not_need_a_dense_matrix():
     rng = np.random.default_rng(0)
     S = sp.random_array((1000, 10**6), density=2e-5, format="csr", rng=rng)
     A = S[:50]
-    assert_allclose(rows.products(S, A), (S @ A.T).toarray(), 1e-12)
+    assert_allclose(rows.products(S, rows.Block(A)), (S @ A.T).toarray(), 1e-12)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])

@@ -86,11 +86,10 @@ def test_dual_pistol_is_algorithm_3(loss, kernel, layout, dtype):
         rounds = list(reference.pistol(zip(rows, y), grad_of(loss), k, a, b, loss.L))
         rule = Rule(loss, "pistol", a, b, "uniform")
         learner = Dual(rule, (get_kernel(kernel, GAMMA, DEGREE, COEF0),), 1, n_jobs=1)
-        assert_allclose(
-            play(learner, layout(X), y, cuts)[:, 0], [p for p, _ in rounds], 1e-8, 1e-12
-        )
+        near = (1e-4, 1e-6) if dtype == np.float32 else (1e-8, 1e-12)  # tiles have X's precision
+        assert_allclose(play(learner, layout(X), y, cuts)[:, 0], [p for p, _ in rounds], *near)
         expected = f_bar(rounds, [1.0] * N, k, rows)
-        assert_allclose(learner.model().decide(layout(X))[:, 0], expected, 1e-8, 1e-12)
+        assert_allclose(learner.model().decide(layout(X))[:, 0], expected, *near)
 
     law()
 

@@ -1,19 +1,39 @@
-"""exp for float64 as straight-line arithmetic, so that a loop over it becomes SIMD code.
+"""exp for x ≤ 0 as straight-line arithmetic, so that a loop over it becomes SIMD code.
 
-exp(x) = 2^n e^r with n = round(x / ln 2) and |r| ≤ ln 2 / 2; e^r is its Taylor polynomial of
-degree 13, whose error there is below one unit in the last place. n is read from the low bits of
-x / ln 2 + 1.5 · 2^52 and written into the exponent field: two shifts of bits, no call, no branch.
+exp(x) = 2^n e^r with n = round(x / ln 2) and |r| ≤ ln 2 / 2. e^r is a polynomial: the Taylor
+polynomial of degree 13 in float64, a fitted one of degree 7 in float32 (Cephes' coefficients), each
+good to about one unit in the last place. n is read from the low bits of x / ln 2 + 1.5 · 2^m, where
+m is the number of mantissa bits, and written into the exponent field: no call, no branch.
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+from numba.core import types
+from numba.extending import intrinsic, overload
+
+from ._plugs import INTERPRETED
+
+
+def _cast(to: Any, source: Any, ir_type: Any, dtype: Any) -> Any:
+    """A compiled reinterpretation of bits; with the JIT switched off, NumPy's."""
+    if INTERPRETED:
+        return lambda x: np.asarray(x).view(dtype)[()]
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir_type)
+
+    return intrinsic(lambda typingctx, x: (to(source), codegen))
+
+
+_bits64 = _cast(types.int64, types.float64, ir.IntType(64), np.int64)
+_float64 = _cast(types.float64, types.int64, ir.DoubleType(), np.float64)
+_bits32 = _cast(types.int32, types.float32, ir.IntType(32), np.int32)
+_float32 = _cast(types.float32, types.int32, ir.FloatType(), np.float32)
 
 _LOG2_E = 1.4426950408889634
 _LN2_HI = 0.6931471803691238  # ln 2 in two parts: n · _LN2_HI is exact
@@ -22,25 +42,8 @@ _ROUND = 6755399441055744.0  # 1.5 · 2^52
 _SMALLEST = -708.0  # exp(-708) ≈ 3e-308; below it the kernel value is zero
 
 
-def _cast(to: Any, ir_type: Any, dtype: Any) -> Any:
-    """A compiled reinterpretation of 64 bits; with the JIT switched off, NumPy's."""
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
-        return lambda x: np.asarray(x).view(dtype)[()]
-    signature = to(types.float64 if to is types.int64 else types.int64)
-
-    def codegen(context, builder, sig, args):
-        return builder.bitcast(args[0], ir_type)
-
-    return intrinsic(lambda typingctx, x: (signature, codegen))
-
-
-_bits = _cast(types.int64, ir.IntType(64), np.int64)
-_float = _cast(types.float64, ir.DoubleType(), np.float64)
-
-
-@njit(cache=True)
-def exp_negative(x):
-    """exp(x) for x ≤ 0, to about one unit in the last place."""
+@njit(cache=True, fastmath={"contract"})
+def _exp64(x):
     z = max(x, _SMALLEST)
     shifted = z * _LOG2_E + _ROUND
     n = shifted - _ROUND
@@ -59,5 +62,42 @@ def exp_negative(x):
     e = e * r + 0.5
     e = e * r + 1.0
     e = e * r + 1.0
-    scale = _float((_bits(shifted) << 52) + (1023 << 52))
+    scale = _float64((_bits64(shifted) << 52) + (1023 << 52))
     return e * scale if x > _SMALLEST else 0.0
+
+
+_f = np.float32
+_LOG2_E_32, _LN2_HI_32, _LN2_LO_32 = _f(_LOG2_E), _f(0.693359375), _f(-2.12194440e-4)
+_ROUND_32, _SMALLEST_32 = _f(12582912.0), _f(-87.0)  # 1.5 · 2^23; exp(-87) ≈ 2e-38
+_C7, _C6, _C5 = _f(1.9875691500e-4), _f(1.3981999507e-3), _f(8.3334519073e-3)
+_C4, _C3, _C2 = _f(4.1665795894e-2), _f(1.6666665459e-1), _f(5.0000001201e-1)
+_ONE, _ZERO = _f(1.0), _f(0.0)
+_BITS, _BIAS = np.int32(23), np.int32(127 << 23)
+
+
+@njit(cache=True, fastmath={"contract"})
+def _exp32(x):
+    z = max(x, _SMALLEST_32)
+    shifted = z * _LOG2_E_32 + _ROUND_32
+    n = shifted - _ROUND_32
+    r = (z - n * _LN2_HI_32) - n * _LN2_LO_32
+    e = _C7 * r + _C6
+    e = e * r + _C5
+    e = e * r + _C4
+    e = e * r + _C3
+    e = e * r + _C2
+    e = (e * r) * r + r + _ONE
+    scale = _float32((_bits32(shifted) << _BITS) + _BIAS)
+    return e * scale if x > _SMALLEST_32 else _ZERO
+
+
+def exp_negative(x):
+    """exp(x) for x ≤ 0 in the precision of x, to about one unit in the last place."""
+    return _exp32(x) if isinstance(x, np.float32) else _exp64(x)
+
+
+@overload(exp_negative)
+def _exp_negative(x):
+    if x == types.float32:
+        return lambda x: _exp32(x)
+    return lambda x: _exp64(x)

@@ -16,14 +16,14 @@ import numpy as np
 from numba import njit
 from numba.core import types
 
+from ._plugs import call_loss, call_potential
 from ._types import (
     cube,
     indices,
     loop,
-    loss_type,
     matrix,
     numbers,
-    potential_type,
+    plug,
     real,
     rows_type,
     scalars,
@@ -52,7 +52,7 @@ def line_8(S, q, j, s, g_x, k_xx, a):
 
 @loop(
     lambda data: types.void(
-        rows_type(data), table, indices, numbers, loss_type, numbers, potential_type,
+        rows_type(data), table, indices, numbers, plug, numbers, plug,
         real, real, real, real, matrix, matrix, scalars, matrix,
     )
 )  # fmt: skip
@@ -67,11 +67,11 @@ def learn_primal(X, Y, order, r, grad, theta, potential, a, b, power, bias, g, u
         t = S.t[0, 0]
         omega = tick(S, r[k], power)
         for j in range(g.shape[0]):
-            c = multiplier(potential(S.g_norm_sq[0, j], S.alpha[0, j], t, b))
+            c = multiplier(call_potential(potential, S.g_norm_sq[0, j], S.alpha[0, j], t, b))
             g_x = dot(g[j], cols, vals) + g[j, d] * bias
             P[k, j] = c * g_x  # lines 4-6
             S.c_sum[0, j] += omega * c
-            s = r[k] * grad(Y[i, j], P[k, j], theta[j])  # line 7
+            s = r[k] * call_loss(grad, Y[i, j], P[k, j], theta[j])  # line 7
             if s != 0.0:
                 add(g[j], -s, cols, vals)  # line 8
                 add(u[j], -s * S.c_sum[0, j], cols, vals)
@@ -84,7 +84,7 @@ def learn_primal(X, Y, order, r, grad, theta, potential, a, b, power, bias, g, u
 
 @loop(
     lambda data: types.void(
-        cube, cube, matrix, table, indices, numbers, loss_type, numbers, potential_type,
+        cube, cube, matrix, table, indices, numbers, plug, numbers, plug,
         real, real, real, scalars, matrix, matrix, cube,
     )
 )  # fmt: skip
@@ -101,11 +101,11 @@ def learn_dual(G, K, k_xx, Y, order, r, grad, theta, potential, a, b, power, S, 
         for j in range(P.shape[1]):
             p = 0.0
             for q in range(len(G)):
-                c = multiplier(potential(S.g_norm_sq[q, j], S.alpha[q, j], t, b))
+                c = multiplier(call_potential(potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b))
                 p += c * G[q, j, k]  # lines 4-6
                 S.c_sum[q, j] += omega * c
             P[k, j] = p
-            s = r[k] * grad(Y[i, j], p, theta[j])  # line 7
+            s = r[k] * call_loss(grad, Y[i, j], p, theta[j])  # line 7
             coef[k, j] = -s
             if s != 0.0:
                 for q in range(len(G)):
@@ -119,12 +119,12 @@ def learn_dual(G, K, k_xx, Y, order, r, grad, theta, potential, a, b, power, S, 
 def coordinate_weight(theta, G, m, potential, a, b, L, t):
     """w_i: line 4 of Algorithm 3 for one coordinate, measured in units of m."""
     h = theta / m
-    return multiplier(potential(h * h, a * (L + G / m), t, b)) * h / m
+    return multiplier(call_potential(potential, h * h, a * (L + G / m), t, b)) * h / m
 
 
 @loop(
     lambda data: types.void(
-        rows_type(data), table, indices, numbers, loss_type, numbers, potential_type,
+        rows_type(data), table, indices, numbers, plug, numbers, plug,
         real, real, real, real, real, vector, matrix, matrix, matrix, matrix, matrix, scalars,
         matrix,
     )
@@ -154,7 +154,7 @@ def learn_coordinates(
         tick(S, r[k], power)
         for j in range(len(w)):
             P[k, j] = dot(w[j], cols, vals) + w[j, d] * bias
-            s = r[k] * grad(Y[i, j], P[k, j], loss_theta[j])
+            s = r[k] * call_loss(grad, Y[i, j], P[k, j], loss_theta[j])
             if s != 0.0:
                 for n in range(len(cols) + 1):
                     f, x = feature(cols, vals, n, d, bias)
@@ -168,11 +168,11 @@ def learn_coordinates(
                         )
 
 
-@loop(lambda data: real(table, table, indices, numbers, loss_type, numbers))
+@loop(lambda data: real(table, table, indices, numbers, plug, numbers))
 def total_loss(P, Y, order, r, value, theta):
     """Σ over rounds of r ℓ(y, p), averaged over the columns."""
     total = 0.0
     for k in range(len(order)):
         for j in range(P.shape[1]):
-            total += r[k] * value(Y[order[k], j], P[k, j], theta[j])
+            total += r[k] * call_loss(value, Y[order[k], j], P[k, j], theta[j])
     return total / P.shape[1]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._loops import total_loss
 from ._orders import Rounds, as_given, content, shuffled
+from ._plugs import address
 from ._types import Array, read_only
 from .learners import AVERAGES, Learner, Rule
 from .losses import Loss
@@ -164,7 +165,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         before = self._online[0]
         self._online = self._online + (
             r.sum(),
-            total_loss(read_only(P), Y, order, r, loss.value, theta),
+            total_loss(read_only(P), Y, order, r, address(loss.value, 3), theta),
             r @ self._mistakes(P, Y[order]),
         )
         if self.verbose and np.log2(self._online[0] + 1) // 1 > np.log2(before + 1) // 1:

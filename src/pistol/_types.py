@@ -41,9 +41,7 @@ numbers = types.Array(real, 1, "C", readonly=True)
 table = types.Array(real, 2, "C", readonly=True)
 scalars = types.NamedUniTuple(matrix, len(Scalars._fields), Scalars)
 
-loss_type = types.FunctionType(real(real, real, real))  # (y, p, theta) -> value or s
-potential_type = types.FunctionType(real(real, real, real, real))  # (‖g‖², α, t, b) -> log c
-map_type = types.FunctionType(types.void(vector, real, numbers, numbers))  # see kernels
+plug = types.intp  # the address of a loss or a potential
 
 
 def rows_type(data: Any) -> types.NamedTuple:
@@ -62,26 +60,34 @@ def rows_type(data: Any) -> types.NamedTuple:
 class Loop:
     """A compiled loop: machine code is made (or read from disk) on the first call, not on import.
 
-    Explicit signatures keep plugs (losses, potentials, maps) typed as function pointers: one
-    compilation serves all of them, a user's own too, and the disk cache is hit in each new process.
+    One compilation a dtype of the first argument; the disk cache is hit in each new process.
     """
 
-    def __init__(self, py_func: Callable[..., Any], signature: Callable[[Any], Any]) -> None:
-        self.py_func, self.signature = py_func, signature
+    def __init__(
+        self, py_func: Callable[..., Any], signature: Callable[[Any], Any], fastmath: Any
+    ) -> None:
+        self.py_func, self.signature, self.fastmath = py_func, signature, fastmath
         self.__doc__ = py_func.__doc__
         self._compiled: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
         dtype = args[0].data.dtype if isinstance(args[0], Rows) else args[0].dtype
         if dtype not in self._compiled:
-            compiler = njit(self.signature(dtype), cache=True, nogil=True, error_model="numpy")
-            self._compiled[dtype] = compiler(self.py_func)
+            self._compiled[dtype] = njit(
+                self.signature(dtype),
+                cache=True,
+                nogil=True,
+                error_model="numpy",
+                fastmath=self.fastmath,
+            )(self.py_func)
         return self._compiled[dtype](*args)
 
 
-def loop(signature: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Loop]:
-    """Decorate a function as a `Loop`; `signature` maps the first argument's dtype to a signature."""
-    return lambda py_func: Loop(py_func, signature)
+def loop(
+    signature: Callable[[Any], Any], fastmath: Any = False
+) -> Callable[[Callable[..., Any]], Loop]:
+    """Decorate a function as a `Loop`; `signature` is a function of the first argument's dtype."""
+    return lambda py_func: Loop(py_func, signature, fastmath)
 
 
 def read_only(x: Array) -> Array:

@@ -1,8 +1,9 @@
 """Kernels as matrix product plus map, so that a tile of values costs one product and one pass.
 
 A kernel has a *base*, a matrix computed for two blocks of rows (their inner products, their L1
-distances, or what the user's function returns), and a *map*, a compiled function that turns one
-row of base values into kernel values in place. Several bandwidths can share one base.
+distances, or what the user's function returns), and a *map*, a compiled loop that turns a tile of
+base values into kernel values and multiplies them with coefficients while they are at hand. Several
+bandwidths can share one base. A tile has the precision of its rows, float32 or float64.
 """
 
 from __future__ import annotations
@@ -15,51 +16,73 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numba.core import types
+from numba.np.numpy_support import from_dtype
 
 from ._exp import exp_negative
-from ._types import Array, loop, map_type, matrix, numbers, pick, read_only
-from .rows import manhattan, products, sq_norms
+from ._types import Array, loop, pick, read_only
+from .rows import Block, manhattan, products, sq_norms
+
+
+def _tile(dtype: Any) -> Any:
+    """(K, ‖s‖², ‖a‖², theta, coef, G): a tile of shape (support rows, rows) and what it needs."""
+    real = from_dtype(dtype)
+    numbers = types.Array(real, 1, "C", readonly=True)
+    matrix = types.Array(real, 2, "C")
+    return types.void(matrix, numbers, numbers, numbers, matrix, matrix)
 
 
 @njit(cache=True)
-def gaussian(K, s_sq, a_sq, theta):
+def _accumulate(G, coef, k):
+    """G[j, i] += coef[j] k[i] for one support row."""
+    for j in range(len(coef)):
+        for i in range(len(k)):
+            G[j, i] += coef[j] * k[i]
+
+
+@loop(_tile, fastmath={"contract"})
+def gaussian(K, s_sq, a_sq, theta, coef, G):
     """exp(-γ ‖s - a‖²), with ‖s - a‖² = ‖s‖² + ‖a‖² - 2⟨s, a⟩."""
-    for i in range(len(K)):
-        K[i] = exp_negative(-theta[0] * max(s_sq + a_sq[i] - 2.0 * K[i], 0.0))
-
-
-@njit(cache=True)
-def laplacian(K, s_sq, a_sq, theta):
-    """exp(-γ ‖s - a‖₁)."""
-    for i in range(len(K)):
-        K[i] = exp_negative(-theta[0] * K[i])
-
-
-@njit(cache=True)
-def polynomial(K, s_sq, a_sq, theta):
-    """(γ ⟨s, a⟩ + c₀)^degree."""
-    for i in range(len(K)):
-        K[i] = (theta[0] * K[i] + theta[2]) ** theta[1]
-
-
-@njit(cache=True)
-def cosine(K, s_sq, a_sq, theta):
-    """⟨s, a⟩ / ‖s‖‖a‖; a row of zeros is orthogonal to everything."""
-    for i in range(len(K)):
-        scale = sqrt(s_sq) * sqrt(a_sq[i])
-        K[i] = K[i] / scale if scale > 0.0 else 0.0
-
-
-@njit(cache=True)
-def identity(K, s_sq, a_sq, theta):
-    """The base is the kernel: linear, precomputed, a user's function."""
-
-
-@loop(lambda dtype: types.void(matrix, numbers, numbers, map_type, numbers))
-def apply_map(K, s_sq, a_sq, kernel_map, theta):
-    """Turn a tile of base values into kernel values, row by row, in place."""
+    zero = K.dtype.type(0.0)
     for n in range(len(K)):
-        kernel_map(K[n], s_sq[n], a_sq, theta)
+        for i in range(K.shape[1]):
+            d_sq = s_sq[n] + a_sq[i] - (K[n, i] + K[n, i])
+            K[n, i] = exp_negative(-theta[0] * max(d_sq, zero))
+        _accumulate(G, coef[n], K[n])
+
+
+@loop(_tile, fastmath={"contract"})
+def laplacian(K, s_sq, a_sq, theta, coef, G):
+    """exp(-γ ‖s - a‖₁)."""
+    for n in range(len(K)):
+        for i in range(K.shape[1]):
+            K[n, i] = exp_negative(-theta[0] * K[n, i])
+        _accumulate(G, coef[n], K[n])
+
+
+@loop(_tile)
+def polynomial(K, s_sq, a_sq, theta, coef, G):
+    """(γ ⟨s, a⟩ + c₀)^degree."""
+    for n in range(len(K)):
+        for i in range(K.shape[1]):
+            K[n, i] = (theta[0] * K[n, i] + theta[2]) ** theta[1]
+        _accumulate(G, coef[n], K[n])
+
+
+@loop(_tile)
+def cosine(K, s_sq, a_sq, theta, coef, G):
+    """⟨s, a⟩ / ‖s‖‖a‖; a row of zeros is orthogonal to everything."""
+    for n in range(len(K)):
+        for i in range(K.shape[1]):
+            scale = sqrt(s_sq[n]) * sqrt(a_sq[i])
+            K[n, i] = K[n, i] / scale if scale > 0.0 else 0.0
+        _accumulate(G, coef[n], K[n])
+
+
+@loop(_tile)
+def identity(K, s_sq, a_sq, theta, coef, G):
+    """The base is the kernel: linear, precomputed, a user's function."""
+    for n in range(len(K)):
+        _accumulate(G, coef[n], K[n])
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +90,17 @@ class Kernel:
     """k(s, a) = map(base(s, a)), with the map's parameters (γ, degree, c₀) in `theta`."""
 
     source: str | Callable[[Any, Any], Any]
-    base: Callable[[Any, Any], Array]
+    base: Callable[[Any, Block, Array | None], Array]
     map: Callable[..., None]
     theta: Array
 
     def __reduce__(self) -> tuple[Any, ...]:
         return get_kernel, (self.source, *self.theta.tolist())
 
-    def map_tile(self, K: Array, s_sq: Array, a_sq: Array) -> None:
-        """Turn base values of shape (S, A) into kernel values, in place."""
-        if self.map is not identity:
-            apply_map(K, read_only(s_sq), read_only(a_sq), self.map, self.theta)
+    def map_tile(self, K: Array, s_sq: Array, a_sq: Array, coef: Array, G: Array) -> None:
+        """Turn base values into kernel values in place, and add coef.T @ K to G."""
+        numbers = (read_only(x.astype(K.dtype, copy=False)) for x in (s_sq, a_sq, self.theta))
+        self.map(K, *numbers, coef, G)
 
     def diagonal(self, K: Array, sq: Array) -> Array:
         """k(x, x) for the rows of a block whose own kernel values are K.
@@ -90,15 +113,27 @@ class Kernel:
             base = np.zeros_like(sq)
         else:
             return K.diagonal().copy()
+        nothing = np.empty((1, 0)), np.empty((0, 1))
         for i in range(len(base)):
-            self.map(base[i : i + 1], sq[i], sq[i : i + 1], self.theta)
+            own = base[i : i + 1]
+            self.map_tile(own[None], sq[i : i + 1], sq[i : i + 1], *nothing)
         return base
 
+    def precision(self, dtype: Any, largest_sq: float) -> Any:
+        """The dtype to work in: float32 only where rounding the distances does no harm.
 
-def user_base(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Array]:
+        ‖s‖² + ‖a‖² - 2⟨s, a⟩ loses what is small beside ‖s‖²: in float32 the exponent of a Gaussian
+        would be off by about γ ‖s‖² 2^-22.
+        """
+        harmless = self.map is not gaussian or self.theta[0] * largest_sq < 2.0**10
+        return np.float32 if dtype == np.float32 and harmless else np.float64
+
+
+def user_base(function: Callable[[Any, Any], Any]) -> Callable[[Any, Block, Array | None], Array]:
     """Wrap a user's k(A, S) → matrix, checking what it returns."""
 
-    def base(S: Any, A: Any) -> Array:
+    def base(S: Any, block: Block, out: Array | None = None) -> Array:
+        A = block.rows
         K = np.asarray(function(A, S), np.float64)
         if K.shape != (A.shape[0], S.shape[0]) or not np.isfinite(K).all():
             raise ValueError(
@@ -111,12 +146,12 @@ def user_base(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Array
     return base
 
 
-def precomputed_base(S: Array, A: Array) -> Array:
-    """Rows of a precomputed kernel: A holds them, S their column numbers (as one column)."""
-    return np.ascontiguousarray(A[:, S[:, 0].astype(np.intp)].T, np.float64)
+def precomputed_base(S: Array, block: Block, out: Array | None = None) -> Array:
+    """Rows of a precomputed kernel: the block holds them, S their column numbers (as one column)."""
+    return np.ascontiguousarray(block.rows[:, S[:, 0].astype(np.intp)].T, np.float64)
 
 
-KERNELS: dict[str, tuple[Callable[[Any, Any], Array], Callable[..., None]]] = {
+KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None]]] = {
     "rbf": (products, gaussian),
     "laplacian": (manhattan, laplacian),
     "poly": (products, polynomial),

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from . import _loops
-from ._tiles import BLOCK, kernel_values, scores, workers
+from ._plugs import address
+from ._tiles import BLOCK, Workers, kernel_values, scores, workers
 from ._types import Array, Scalars, read_only
 from .kernels import Kernel, precomputed_base
 from .losses import Loss
@@ -40,6 +41,16 @@ class Rule:
     a: float
     b: float
     average: str | None
+
+    @property
+    def grad(self) -> Any:
+        """The loss's subgradient, as the loops take it."""
+        return address(self.loss.grad, 3)
+
+    @property
+    def log_c(self) -> Any:
+        """The potential, as the loops take it."""
+        return address(POTENTIALS[self.potential], 4)
 
     @property
     def power(self) -> float:
@@ -90,8 +101,8 @@ class Primal:
         rule, rows = self.rule, as_rows(X)
         for at, P in chunks(order, len(self.g), CHUNK):
             _loops.learn_primal(
-                rows, Y, order[at], r[at], rule.loss.grad, rule.theta(len(self.g)),
-                POTENTIALS[rule.potential], rule.a, rule.b, rule.power, self.bias,
+                rows, Y, order[at], r[at], rule.grad, rule.theta(len(self.g)),
+                rule.log_c, rule.a, rule.b, rule.power, self.bias,
                 self.g, self.u, self.S, P,
             )  # fmt: skip
             yield at, P
@@ -123,8 +134,8 @@ class Coordinates:
         rule, rows = self.rule, as_rows(X)
         for at, P in chunks(order, len(self.w), CHUNK):
             _loops.learn_coordinates(
-                rows, Y, order[at], r[at], rule.loss.grad, rule.theta(len(self.w)),
-                POTENTIALS[rule.potential], rule.a, rule.b, rule.loss.L, rule.power, self.bias,
+                rows, Y, order[at], r[at], rule.grad, rule.theta(len(self.w)),
+                rule.log_c, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
                 self.m, self.theta, self.G, self.w, self.w_sum, self.seen, self.S, P,
             )  # fmt: skip
             yield at, P
@@ -167,28 +178,36 @@ class Dual:
         place[self.ids.values[known] - first] = known
         start, coef = self.ids.n, (self.coef.values.copy(), self.u.values.copy())
         S = Scalars(*(x.copy() for x in self.S))
-        for at, P in chunks(order, self.columns, BLOCK):
-            n = self.ids.n
-            try:
-                self._play_block(X, Y, order[at], r[at], P, place, first)
-            except Exception:
-                self._truncate(start)
-                self.coef.values[:], self.u.values[:] = coef
-                self.S = S
-                raise
-            except BaseException:
-                self._truncate(n)
-                raise
-            yield at, P
+        with workers(self.n_jobs) as threads:
+            for at, P in chunks(order, self.columns, BLOCK):
+                n = self.ids.n
+                try:
+                    self._play_block(X, Y, order[at], r[at], P, place, first, threads)
+                except Exception:
+                    self._truncate(start)
+                    self.coef.values[:], self.u.values[:] = coef
+                    self.S = S
+                    raise
+                except BaseException:
+                    self._truncate(n)
+                    raise
+                yield at, P
 
     def _play_block(
-        self, X: Any, Y: Array, order: Array, r: Array, P: Array, place: Array, first: int
+        self,
+        X: Any,
+        Y: Array,
+        order: Array,
+        r: Array,
+        P: Array,
+        place: Array,
+        first: int,
+        threads: Workers,
     ) -> None:
         rule, m, Q = self.rule, len(order), len(self.kernels)
         A, points, a_sq = self._points(X, order, first)
-        with workers(self.n_jobs) as thread_map:
-            K = np.stack(list(kernel_values(self.kernels, points, A, a_sq, a_sq)))
-            G = self._scores(A, a_sq, thread_map)
+        K = np.stack(kernel_values(self.kernels, points, A, a_sq, a_sq))
+        G = self._scores(A, a_sq, threads)
         k_xx = np.stack(
             [kernel.diagonal(k, a_sq) for kernel, k in zip(self.kernels, K, strict=True)]
         )
@@ -197,8 +216,8 @@ class Dual:
         coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
         S = Scalars(*(x.copy() for x in self.S))
         _loops.learn_dual(
-            G, K, k_xx, Y, order, r, rule.loss.grad, rule.theta(self.columns),
-            POTENTIALS[rule.potential], rule.a, rule.b, rule.power, S, P, coef, u,
+            G, K, k_xx, Y, order, r, rule.grad, rule.theta(self.columns),
+            rule.log_c, rule.a, rule.b, rule.power, S, P, coef, u,
         )  # fmt: skip
         self._keep(points, a_sq, order, place, first, coef, u)
         self.S = S
@@ -235,14 +254,14 @@ class Dual:
             if part is not None:
                 part.truncate(n)
 
-    def _scores(self, A: Any, a_sq: Array, thread_map: Any) -> Array:
+    def _scores(self, A: Any, a_sq: Array, threads: Workers) -> Array:
         """g(x) for the rows x of A, of shape (kernels, columns, rows)."""
         Q = len(self.kernels)
         if self.store is None:
             return np.zeros((Q, self.columns, A.shape[0]))
         coef = np.broadcast_to(self.coef.values, (Q, *self.coef.values.shape))
         S, s_sq = self.store.rows, self.sq.values
-        return scores(self.kernels, S, s_sq, coef, A, a_sq, thread_map)
+        return scores(self.kernels, S, s_sq, coef, A, a_sq, threads)
 
     def model(self, last: bool = False) -> Expansion:
         """f̄, or the f to come."""

@@ -53,11 +53,11 @@ class Expansion:
         if len(self.ids) == 0:
             return out
         coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
-        with workers(self.n_jobs) as thread_map:
+        with workers(self.n_jobs) as threads:
             for lo in range(0, X.shape[0], BLOCK):
-                A = like(self.rows, X[lo : lo + BLOCK])
+                A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
-                parts = scores(self.kernels, self.rows, self.sq, coef, A, a_sq, thread_map)
+                parts = scores(self.kernels, self.rows, self.sq, coef, A, a_sq, threads)
                 out[lo : lo + BLOCK] = parts.sum(axis=0).T
         return out
 

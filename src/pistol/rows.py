@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 from numba.core import types
+from numba.np.numpy_support import from_dtype
 
-from ._types import Array, Rows, loop, matrix, read_only, rows_type
+from ._types import Array, Rows, loop, read_only, rows_type
 
 
 def as_rows(X: Any) -> Rows:
@@ -83,25 +84,41 @@ def sq_norms(X: Any) -> Array:
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
-def products(S: Any, A: Any) -> Array:
-    """⟨s_n, a_i⟩ for every pair of rows, as a C-contiguous float64 matrix of shape (S, A).
+class Block:
+    """A block of rows that many support rows are compared with, laid out for that once.
 
-    Sparse: the block A is laid out densely over the columns it uses, and each stored value of S
-    adds one scaled row of it, so neither matrix is made dense as a whole.
+    Sparse rows are made dense over the columns they use, one block at a time: each stored value of a
+    support row then adds one scaled row of that layout to a tile of products.
     """
+
+    def __init__(self, rows: Any) -> None:
+        self.rows, self.n = rows, rows.shape[0]
+        if sp.issparse(rows):
+            used = np.unique(rows.indices)
+            self.place = np.full(rows.shape[1], -1, np.int32)
+            self.place[used] = np.arange(len(used), dtype=np.int32)
+            self.dense = np.zeros((len(used), self.n), rows.dtype)
+            row = np.repeat(np.arange(self.n), np.diff(rows.indptr))
+            self.dense[self.place[rows.indices], row] = rows.data
+
+
+def products(S: Any, block: Block, out: Array | None = None) -> Array:
+    """⟨s_n, a_i⟩ for every pair of rows, C-contiguous, of shape (S, block), into `out` if given."""
     if not sp.issparse(S):
-        return np.asarray(S, np.float64) @ np.asarray(A, np.float64).T
-    used = np.unique(A.indices)
-    place = np.full(A.shape[1], -1, np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
-    dense = np.zeros((len(used), A.shape[0]))
-    dense[place[A.indices], np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))] = A.data
-    out = np.zeros((S.shape[0], A.shape[0]))
-    _sparse_products(as_rows(S), place, dense, out)
+        return np.matmul(S, block.rows.T, out=out)
+    if out is None:
+        out = np.empty((S.shape[0], block.n), S.dtype)
+    out[:] = 0.0
+    _sparse_products(as_rows(S), block.place, block.dense, out)
     return out
 
 
-@loop(lambda data: types.void(rows_type(data), types.int32[::1], matrix, matrix))
+def _products_type(data: Any) -> Any:
+    tile = types.Array(from_dtype(np.dtype(data)), 2, "C")
+    return types.void(rows_type(data), types.int32[::1], tile, tile)
+
+
+@loop(_products_type)
 def _sparse_products(S, place, dense, out):
     for n in range(len(S.indptr) - 1):
         for k in range(S.indptr[n], S.indptr[n + 1]):
@@ -111,11 +128,11 @@ def _sparse_products(S, place, dense, out):
                     out[n, i] += S.data[k] * dense[at, i]
 
 
-def manhattan(S: Any, A: Any) -> Array:
-    """Σ_j |s_nj - a_ij| for every pair of rows, shape (S, A)."""
+def manhattan(S: Any, block: Block, out: Array | None = None) -> Array:
+    """Σ_j |s_nj - a_ij| for every pair of rows, of shape (S, block), in float64."""
     from sklearn.metrics.pairwise import manhattan_distances
 
-    S, A = S.astype(np.float64), A.astype(np.float64)
+    S, A = S.astype(np.float64), block.rows.astype(np.float64)
     if sp.issparse(S):  # its sparse loop takes 32-bit indices only
         for X in (S, A):
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -155,8 +172,8 @@ class Store:
         self.width, self.sparse = like.shape[1], sp.issparse(like)
         if self.sparse:
             self._data, self._indices = Growing((), like.dtype), Growing((), np.int32)
-            self._indptr = Growing((), np.int64)
-            self._indptr.append(np.zeros(1, np.int64))
+            self._indptr = Growing((), np.int32)
+            self._indptr.append(np.zeros(1, np.int32))
         else:
             self._data = Growing((self.width,), like.dtype)
 
@@ -169,8 +186,10 @@ class Store:
 
     def append(self, X: Any) -> None:
         if self.sparse:
-            self._indptr.append(self._indptr.values[-1] + X.indptr[1:].astype(np.int64))
-            self._indices.append(X.indices)
+            ends = int(self._indptr.values[-1]) + X.indptr[1:].astype(np.int64)
+            wide = len(ends) > 0 and ends[-1] > np.iinfo(np.int32).max
+            self._indptr.append(ends if wide else ends.astype(np.int32))
+            self._indices.append(X.indices.astype(np.int32, copy=False))
             self._data.append(X.data)
         else:
             self._data.append(X)
