@@ -33,6 +33,8 @@ from ._types import (
 from .potentials import multiplier
 from .rows import add, dot, feature, row, square
 
+W_MAX = 1e150  # its square, and its product with any feature, stay finite
+
 
 @njit(cache=True)
 def tick(S, r, power):
@@ -119,7 +121,8 @@ def learn_dual(G, K, k_xx, Y, order, r, grad, theta, potential, a, b, power, S, 
 def coordinate_weight(theta, G, m, potential, a, b, L, t):
     """w_i: line 4 of Algorithm 3 for one coordinate, measured in units of m."""
     h = theta / m
-    return multiplier(call_potential(potential, h * h, a * (L + G / m), t, b)) * h / m
+    w = multiplier(call_potential(potential, h * h, a * (L + G / m), t, b)) * h / m
+    return max(-W_MAX, min(W_MAX, w))
 
 
 @loop(

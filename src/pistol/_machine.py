@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from .validation import (
     check_number,
     check_rows,
     check_weight,
+    restore,
     unchanged_on_error,
 )
 
@@ -85,7 +87,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self) as before:
             check_count("passes", self.passes)
             check_count("orders", self.orders, none="the rows as they come")
             self._n_rows = 0
@@ -94,21 +96,32 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             learners = [
                 self._new_learner(X, weight, Y.shape[1], rule) for _ in range(self.orders or 1)
             ]
-        with unchanged_on_error(self, Exception):
+            schedule = self._schedule(X, Y, weight)
             self.learners_, self._online = learners, np.zeros(3)
-            return self._play(X, y, Y, self._schedule(X, Y, weight))
+        try:
+            return self._play(X, y, Y, schedule)
+        except Exception:
+            restore(self, before)
+            raise
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         first = not hasattr(self, "learners_")
-        with unchanged_on_error(self):
+        with unchanged_on_error(self) as before:
             self._n_rows = 0 if first else self._n_rows
             X, y, Y, weight = self._prepare(X, y, sample_weight, first, False, classes)
             if first:
                 rule = self._rule(None)
                 learner = self._new_learner(X, weight, Y.shape[1], rule)
                 self.learners_, self._online = [learner], np.zeros(3)
-        with unchanged_on_error(self, Exception):
-            return self._play(X, y, Y, [[as_given(weight)]] * len(self.learners_))
+        marks = [learner.mark() for learner in self.learners_]
+        try:
+            return self._play(X, y, Y, [[as_given(weight)]] * len(marks))
+        except Exception:  # of a kernel function or a callback: undo what can be undone
+            pairs = zip(self.learners_, marks, strict=True)
+            undone = [learner.roll_back(mark) for learner, mark in pairs]
+            if first or all(undone):
+                restore(self, before)
+            raise
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, first: bool, whole: bool, classes: Any = None
@@ -155,7 +168,10 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
     def _end(self, context: Any, X: Any, y: Any) -> bool:
         return context.call_on_fit_task_end(
-            estimator=self, X=X, y=y, reconstruction_attributes=dict
+            estimator=self,
+            X=X,
+            y=y,
+            reconstruction_attributes=lambda: {"learners_": copy.deepcopy(self.learners_)},
         )
 
     def _report(self, learner: Learner, Y: Array, order: Array, r: Array, P: Array) -> None:
@@ -177,7 +193,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
     def _model(self) -> Model:
         check_is_fitted(self, "learners_")
-        models: list[Any] = [learner.model() for learner in self.learners_]
+        played = [learner for learner in self.learners_ if learner.S.t[0, 0] > 0]
+        models: list[Any] = [learner.model() for learner in played or self.learners_]
         return type(models[0]).mean(models)
 
     def _decide(self, X: Any) -> Array:

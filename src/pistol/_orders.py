@@ -35,19 +35,19 @@ def content(X: Any, Y: Array, weight: Array) -> Array:
 
 
 def _hash(X: Any, weight: Array, salt: np.uint64) -> Array:
-    """Σ_j mix(x_j) mix(j), with x_j as a multiple of 2^-30 of column j's largest magnitude.
+    """Σ_j mix(x_j) mix(j), with x_j divided by the largest magnitude of column j.
 
     Zeros do not count, and rows of weight zero have no say in what is large.
     """
     columns = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * salt)
     largest = _largest(X, weight)
     if sp.issparse(X):
-        terms = mix(_steps(X.data, largest[X.indices])) * columns[X.indices]
+        terms = mix(_in_units(X.data, largest[X.indices])) * columns[X.indices]
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     h = np.empty(X.shape[0], np.uint64)
     for lo in range(0, len(h), 4096):  # the hashed copy of X is never larger than this
-        h[lo : lo + 4096] = mix(_steps(X[lo : lo + 4096], largest)) @ columns
+        h[lo : lo + 4096] = mix(_in_units(X[lo : lo + 4096], largest)) @ columns
     return h
 
 
@@ -64,8 +64,10 @@ def _largest(X: Any, weight: Array) -> Array:
     return np.where(largest > 0, largest, 1.0)
 
 
-def _steps(x: Array, largest: Array) -> Array:
-    return np.rint(x / largest * 2.0**30).clip(-(2.0**62), 2.0**62).astype(np.int64).view(np.uint64)
+def _in_units(x: Array, largest: Array) -> Array:
+    """The bits of x / largest, rounded to float32: the last bits depend on the unit."""
+    ratio = np.clip(x, -largest, largest) / largest + 0.0  # + 0.0: -0.0 equals 0.0
+    return ratio.astype(np.float32).view(np.uint32).astype(np.uint64)
 
 
 def as_given(weight: Array) -> Rounds:

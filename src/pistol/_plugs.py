@@ -24,7 +24,7 @@ def address(function: Callable[..., float], arity: int) -> Any:
         return function
     if function not in _compiled:
         signature = types.float64(*[types.float64] * arity)
-        ours = function.__module__.startswith("pistol.")
+        ours = str(function.__module__).startswith("pistol.")
         python = getattr(function, "py_func", function)
         _compiled[function] = cfunc(signature, cache=ours)(python)
     return _compiled[function].address

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_y, column_or_1d
 from ._machine import Machine
 from ._types import Array
 from .losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss, get_loss
-from .validation import check_targets
+from .validation import check_rounds, check_targets
 
 
 class Classifier(ClassifierMixin, Machine):
@@ -54,7 +54,8 @@ class Classifier(ClassifierMixin, Machine):
         per_class = compute_class_weight(
             self.class_weight, classes=self.classes_, y=y, sample_weight=weight
         )
-        return weight * per_class[np.searchsorted(self.classes_, y)]
+        rounds = weight * per_class[np.searchsorted(self.classes_, y)]
+        return check_rounds(rounds, "class_weight times sample_weight")
 
     def _mistakes(self, P: Array, Y: Array) -> Array:
         if P.shape[1] == 1:
@@ -144,11 +145,14 @@ class Classifier(ClassifierMixin, Machine):
         """
         link = self._loss().link
         assert link is not None
-        P = link(self._decide(X))
+        scores = self._decide(X)
+        P = link(scores)
         if P.shape[1] == 1:
             return np.hstack([1.0 - P, P])
         total = P.sum(axis=1, keepdims=True)
-        return np.where(total > 0, P / np.where(total > 0, total, 1.0), 1.0 / P.shape[1])
+        P = np.where(total > 0, P / np.where(total > 0, total, 1.0), 1.0 / P.shape[1])
+        first = np.arange(P.shape[1]) == scores.argmax(axis=1)[:, None]
+        return (1 - 1e-9) * P + 1e-9 * first  # links that saturate leave ties: the score decides
 
 
 class Regressor(RegressorMixin, Machine):
@@ -164,7 +168,8 @@ class Regressor(RegressorMixin, Machine):
             self._outputs = outputs
         elif outputs != self._outputs:
             raise ValueError(
-                f"y must have {self._outputs or 1} output(s) as in the first call; got {outputs}"
+                f"y must have {self._outputs or 1} output(s) as in the first call; "
+                f"got {outputs or 1}"
             )
         return check_targets(y)
 

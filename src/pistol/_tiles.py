@@ -92,6 +92,8 @@ def scores(
     largest = max(s_sq.max(initial=0.0), a_sq.max(initial=0.0))
     dtype = np.result_type(*(kernel.precision(given, largest) for kernel in kernels))
     block = Block(A.astype(dtype, copy=False))
+    size = np.abs(coef).max(axis=1, initial=0.0)  # coefficients may be larger than float32 can be
+    size = np.where(size > 0, size, 1.0)
 
     def tile(lo: int) -> Array:
         at = slice(lo, min(lo + TILE, S.shape[0]))
@@ -100,7 +102,7 @@ def scores(
         G = np.zeros((len(kernels), columns, block.n), base.dtype)
         for q, kernel in enumerate(kernels):
             K = base.copy() if q + 1 < len(kernels) else base
-            c = coef[q, at].astype(K.dtype)
+            c = (coef[q, at] / size[q]).astype(K.dtype)
             fused = c if columns <= FEW else c[:, :0]
             kernel.map_tile(K, s_sq[at], a_sq, fused, G[q, : fused.shape[1]])
             if columns > FEW:
@@ -110,4 +112,4 @@ def scores(
     out = np.zeros((len(kernels), columns, block.n))
     for part in threads.map(tile, range(0, S.shape[0], TILE)):
         out += part
-    return out
+    return out * size[:, :, None]

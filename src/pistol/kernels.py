@@ -120,12 +120,18 @@ class Kernel:
         return base
 
     def precision(self, dtype: Any, largest_sq: float) -> Any:
-        """The dtype to work in: float32 only where rounding the distances does no harm.
+        """The dtype to work in: float32 only where rounding does no harm and nothing overflows.
 
         ‖s‖² + ‖a‖² - 2⟨s, a⟩ loses what is small beside ‖s‖²: in float32 the exponent of a Gaussian
         would be off by about γ ‖s‖² 2^-22.
         """
-        harmless = self.map is not gaussian or self.theta[0] * largest_sq < 2.0**10
+        gamma, degree, coef0 = self.theta
+        if self.map is gaussian:
+            harmless = gamma * largest_sq < 2.0**10
+        elif self.map is polynomial:
+            harmless = degree * np.log(gamma * largest_sq + coef0 + 1.0) < 60.0
+        else:
+            harmless = largest_sq < 1e30
         return np.float32 if dtype == np.float32 and harmless else np.float64
 
 
@@ -176,6 +182,6 @@ def scale_gamma(X: Any, weight: Array) -> float:
     """1 / (features × variance of all entries), each row counted by its weight; 1 if constant."""
     d = X.shape[1]
     total = weight.sum() * d
-    rows_sum = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
-    variance = weight @ sq_norms(X) / total - (weight @ rows_sum / total) ** 2
+    mean = weight @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel() / total
+    variance = weight @ sq_norms(X, mean) / total
     return 1.0 / (d * variance) if variance > 1e-300 else 1.0

@@ -23,6 +23,7 @@ from .models import Expansion, Linear
 from .potentials import POTENTIALS, multiplier
 from .rows import Growing, Store, as_rows, like, sq_norms
 
+MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
 CHUNK = 8192  # rounds of a primal learner between two yields
 
 AVERAGES: dict[str | None, float] = {"uniform": 0.0, "linear": 1.0, None: 0.0}
@@ -88,7 +89,18 @@ class Rule:
         return read_only(np.full(columns, self.loss.theta))
 
 
-class Primal:
+class Vectors:
+    """What learners with a number a feature have in common: their loops cannot fail half-way."""
+
+    def mark(self) -> Any:
+        """Nothing: the state is large and `roll_back` is needed for a failing callback only."""
+
+    def roll_back(self, mark: Any) -> bool:
+        """False: the rounds played stay played."""
+        return False
+
+
+class Primal(Vectors):
     """g as a vector a column: the linear kernel, dense or sparse rows, any number of features."""
 
     def __init__(self, rule: Rule, features: int, columns: int, bias: float = 0.0) -> None:
@@ -114,7 +126,7 @@ class Primal:
         return Linear(weights)
 
 
-class Coordinates:
+class Coordinates(Vectors):
     """One scalar learner a coordinate (Appendix A), each in the unit of its own feature.
 
     `x_max` is a bound on all |x_i| known beforehand, the appendix's 1; with 0 every coordinate is
@@ -170,24 +182,17 @@ class Dual:
         """Learn from the rows of X in this order; the rows of X have ids first, first + 1, …
 
         A row that is a support row already (from an earlier pass over X) is not stored again.
-        Should a kernel function fail on the way, all is as if this had not begun; an interrupt
-        loses the block under way and no more.
+        Should a kernel function fail on the way, or an interrupt come, the block under way is lost
+        and no more.
         """
         place = np.full(X.shape[0], -1)
         known = np.flatnonzero(self.ids.values >= first)
         place[self.ids.values[known] - first] = known
-        start, coef = self.ids.n, (self.coef.values.copy(), self.u.values.copy())
-        S = Scalars(*(x.copy() for x in self.S))
         with workers(self.n_jobs) as threads:
             for at, P in chunks(order, self.columns, BLOCK):
                 n = self.ids.n
                 try:
                     self._play_block(X, Y, order[at], r[at], P, place, first, threads)
-                except Exception:
-                    self._truncate(start)
-                    self.coef.values[:], self.u.values[:] = coef
-                    self.S = S
-                    raise
                 except BaseException:
                     self._truncate(n)
                     raise
@@ -213,6 +218,8 @@ class Dual:
         )
         if not (k_xx >= 0).all():
             raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
+        if not np.abs(K).max(initial=0.0) <= MAX_VALUE:
+            raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
         coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
         S = Scalars(*(x.copy() for x in self.S))
         _loops.learn_dual(
@@ -247,6 +254,17 @@ class Dual:
         self.u.append(np.zeros((len(rows), len(self.kernels), self.columns)))
         np.add.at(self.coef.values, place[order[used]], coef[used])
         np.add.at(self.u.values, place[order[used]], u[:, used].transpose(1, 0, 2))
+
+    def mark(self) -> Any:
+        """What `roll_back` needs to undo all that comes after."""
+        return self.ids.n, self.coef.values.copy(), self.u.values.copy(), self.S
+
+    def roll_back(self, mark: Any) -> bool:
+        """Be as at the time of the mark."""
+        n, coef, u, self.S = mark
+        self._truncate(n)
+        self.coef.values[:], self.u.values[:] = coef, u
+        return True
 
     def _truncate(self, n: int) -> None:
         """Forget all support rows but the first n."""

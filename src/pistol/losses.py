@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ._plugs import INTERPRETED
 from ._types import Array, pick
 
 
@@ -62,7 +63,8 @@ class Loss:
     link: Callable[[Array], Array] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.grad in _BUILT_IN:  # by name, so that no code is written into a pickle
+        ours = LOSSES.get(self.name)  # by name, so that no code is written into a pickle
+        if ours and (ours.value, ours.grad, ours.link) == (self.value, self.grad, self.link):
             return _built_in, (self.name, self.L, self.H, self.theta)
         return Loss, tuple(getattr(self, f.name) for f in fields(self))
 
@@ -249,7 +251,7 @@ _NOT_LIPSCHITZ = ("squared_error", "squared", "square", "mse", "squared_hinge", 
 def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
     """The loss of this name, or a user's own after a check that it is what it says."""
     if isinstance(loss, Loss):
-        return loss if loss.grad in _BUILT_IN else check_loss(loss)
+        return check_loss(loss)
     if loss in _NOT_LIPSCHITZ:
         raise ValueError(
             f"loss {loss!r} has no Lipschitz constant, which the algorithm needs; "
@@ -257,9 +259,6 @@ def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
             + (", or 'smooth_hinge'" if "hinge" in loss else "")
         )
     return pick(registry, "loss", loss)
-
-
-_BUILT_IN = {loss.grad for loss in LOSSES.values()}
 
 
 def _built_in(name: str, L: float, H: float, theta: float) -> Loss:
@@ -270,6 +269,9 @@ def check_loss(loss: Loss) -> Loss:
     """Refuse a loss whose gradient exceeds L or is no subgradient of its value, at sample points."""
     if not (isfinite(loss.L) and loss.L > 0):
         raise ValueError(f"L of {loss!r} must be positive and finite; got {loss.L!r}")
+    for part in (loss.value, loss.grad):
+        if not hasattr(part, "py_func") and not INTERPRETED:
+            raise ValueError(f"value and grad of {loss!r} must be compiled by numba; got {part!r}")
     points = [-30.0, -2.0, -1.0, -0.4, 0.0, 0.3, 1.0, 2.5, 30.0]
     for y in (-1.0, 1.0):
         for p in points:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ class Linear:
 
     def norm(self) -> Array:
         """‖f_j‖, the intercept included."""
-        return np.linalg.norm(self.weights, axis=1)
+        size = np.maximum(np.abs(self.weights).max(axis=1, initial=0.0), 1e-300)
+        return size * np.linalg.norm(self.weights / size[:, None], axis=1)  # squares may overflow
 
     @staticmethod
     def mean(models: Sequence[Linear]) -> Linear:
@@ -72,7 +73,10 @@ class Expansion:
             raise AttributeError("the norm is known only for a single kernel with known points")
         if len(self.ids) == 0:
             return np.zeros(self.coef.shape[1])
-        return np.sqrt(np.maximum((self.decide(self.rows).T * self.coef[0]).sum(axis=1), 0.0))
+        size = np.maximum(np.abs(self.coef).max(axis=(0, 2)), 1e-300)  # products may overflow
+        unit = replace(self, coef=self.coef / size[:, None])
+        f = unit.decide(self.rows).T
+        return size * np.sqrt(np.maximum((f * unit.coef[0]).sum(axis=1), 0.0))
 
     def without_zeros(self) -> Expansion:
         """The same function without the rows whose coefficients are all zero."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import exp, inf, log, sqrt
+from numbers import Real
 
 from numba import njit
 
@@ -82,6 +83,6 @@ def _choice(
                 f"for a stream use {name}='anytime' or a number"
             )
         return fixed, horizon(max(T, 1e-300))
-    if isinstance(value, str) or not 0 < value < inf:
+    if not isinstance(value, Real) or not 0 < value < inf:
         raise ValueError(f"{name} must be 'anytime', 'horizon' or a positive number; got {value!r}")
     return fixed, float(value)

@@ -74,14 +74,16 @@ def like(S: Any, X: Any) -> Any:
     return sp.csr_array(X) if sp.issparse(S) else X.toarray()
 
 
-def sq_norms(X: Any) -> Array:
-    """‖x_i‖² of every row, in float64."""
+def sq_norms(X: Any, center: float = 0.0) -> Array:
+    """Σ_j (x_ij - center)² of every row, in float64."""
     if sp.issparse(X):
-        values = X.data.astype(np.float64)
-        return np.add.reduceat(np.append(values * values, 0.0), X.indptr[:-1]) * (
-            np.diff(X.indptr) > 0
-        )
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        values, stored = X.data.astype(np.float64) - center, np.diff(X.indptr)
+        sums = np.add.reduceat(np.append(values * values, 0.0), X.indptr[:-1]) * (stored > 0)
+        return sums + (X.shape[1] - stored) * center**2
+    if center == 0.0:
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    parts = (X[lo : lo + 4096] - center for lo in range(0, X.shape[0], 4096))
+    return np.concatenate([np.einsum("ij,ij->i", x, x, dtype=np.float64) for x in parts])
 
 
 class Block:

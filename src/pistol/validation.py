@@ -18,21 +18,26 @@ from .rows import sq_norms
 MAX_NORM_SQ = 1e140  # beyond it products of scores, sums and multipliers could overflow
 MAX_WEIGHT = 1e6  # weight k is k rounds
 MAX_TARGET = 1e300
+CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 DTYPES = [np.float64, np.float32]
 
 
 @contextmanager
-def unchanged_on_error(
-    estimator: Any, errors: type[BaseException] = BaseException
-) -> Iterator[None]:
-    """Put the estimator's attributes back if anything in the block fails."""
+def unchanged_on_error(estimator: Any) -> Iterator[dict[str, Any]]:
+    """Put the estimator's attributes back if anything in the block fails; hands them out."""
     before = dict(vars(estimator))
     try:
-        yield
-    except errors:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        yield before
+    except BaseException:
+        restore(estimator, before)
         raise
+
+
+def restore(estimator: Any, attributes: dict[str, Any]) -> None:
+    """Give an estimator these attributes, but for what scikit-learn needs to end its callbacks."""
+    attributes = attributes | {k: v for k, v in vars(estimator).items() if k in CALLBACK_STATE}
+    vars(estimator).clear()
+    vars(estimator).update(attributes)
 
 
 def check_rows(
@@ -67,15 +72,19 @@ def canonical(X: Any) -> Any:
 
 def check_weight(sample_weight: Any, X: Any) -> Array:
     """Non-negative finite weights, one a row."""
-    weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
-    bad = np.flatnonzero(weight < 0)
+    return check_rounds(np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64)))
+
+
+def check_rounds(weight: Array, name: str = "sample_weight") -> Array:
+    """Weights that can be played."""
+    bad = np.flatnonzero(~((weight >= 0) & (weight < inf)))
     if len(bad):
         raise ValueError(
-            f"sample_weight must not be negative; sample_weight[{bad[0]}] = {weight[bad[0]]:g}"
+            f"{name} must be finite and must not be negative; {name}[{bad[0]}] = {weight[bad[0]]:g}"
         )
     if weight.max(initial=0.0) > MAX_WEIGHT:
         raise ValueError(
-            f"sample_weight counts rounds and may be at most {MAX_WEIGHT:g}; got {weight.max():g}: "
+            f"{name} counts rounds and may be at most {MAX_WEIGHT:g}; got {weight.max():g}: "
             "divide all weights by a constant"
         )
     return weight

@@ -1,0 +1,140 @@
+"""What many tests need: estimators by kind, rows for them, and one way to compare two models."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from sklearn.base import is_classifier
+
+import pistol
+
+settings.register_profile("pistol", deadline=None)
+settings.load_profile("pistol")
+
+KERNEL = {
+    "kernel-classifier": (pistol.PistolClassifier, {"gamma": 0.5}),
+    "kernel-regressor": (pistol.PistolRegressor, {"gamma": 0.5}),
+    "averaged-sgd": (pistol.AveragedSGDClassifier, {"gamma": 0.5}),
+    "perceptron": (pistol.KernelPerceptron, {"gamma": 0.5}),
+}
+COORDINATES = {
+    "linear-classifier": (pistol.LinearPistolClassifier, {}),
+    "linear-regressor": (pistol.LinearPistolRegressor, {}),
+}
+HILBERT = {
+    "hilbert-classifier": (pistol.LinearPistolClassifier, {"per_coordinate": False}),
+    "hilbert-regressor": (pistol.LinearPistolRegressor, {"per_coordinate": False}),
+}
+ALL = KERNEL | COORDINATES | HILBERT
+
+
+def _fixture(machines):
+    """A fixture that hands out, for each machine, a function of the parameters to change."""
+
+    @pytest.fixture(scope="session", params=machines.values(), ids=list(machines))
+    def machine(request):
+        make, own = request.param
+        return lambda **changes: make(**{"orders": None, **own, **changes})
+
+    return machine
+
+
+def _only(word):
+    return {name: machine for name, machine in ALL.items() if word in machine[0].__name__}
+
+
+machine = _fixture(ALL)
+kernel_machine = _fixture(KERNEL)
+linear_machine = _fixture(COORDINATES | HILBERT)
+coordinate_machine = _fixture(COORDINATES)
+classifier = _fixture({k: v for k, v in ALL.items() if k not in _only("Regressor")})
+regressor = _fixture(_only("Regressor"))
+pistol_machine = _fixture(_only("Pistol"))
+
+
+@pytest.fixture(scope="session")
+def having():
+    """The machines, as such functions, that have a parameter of this name."""
+
+    def find(name):
+        makers = [
+            lambda m=make, o=own, **c: m(**{"orders": None, **o, **c}) for make, own in ALL.values()
+        ]
+        return [make for make in makers if name in make().get_params()]
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def rows():
+    """X and y for a model; multiples of 1/16 with some zeros, so that float32 holds them too."""
+
+    def make(model, n=40, d=3, seed=0, labels=2):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-32, 33, (n, d)) / 16 * (rng.random((n, d)) < 0.8)
+        target = X[:, 0] - X[:, -1] + rng.integers(-8, 9, n) / 16
+        ranks = target.argsort(kind="stable").argsort()
+        return X, (ranks * labels // n if is_classifier(model) else target)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def scores():
+    """Raw scores of a model, whatever its kind."""
+    return lambda model, X: model.decision_function(X) if is_classifier(model) else model.predict(X)
+
+
+@pytest.fixture(scope="session")
+def assert_same(scores):
+    """Two models are one function: scores agree to 1e-9 of the largest, or to the last bit.
+
+    Kernel values of float32 rows have the precision of float32.
+    """
+
+    def check(model, other, X, other_X=None, *, exact=False):
+        ours, theirs = scores(model, X), scores(other, X if other_X is None else other_X)
+        near = 1e-4 if getattr(X, "dtype", None) == np.float32 else 1e-9
+        atol = 0 if exact else near * np.abs(theirs).max(initial=0.0)
+        np.testing.assert_allclose(ours, theirs, rtol=0 if exact else near, atol=atol)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def stream():
+    """Feed rows to partial_fit in chunks that end at the given borders."""
+
+    def feed(model, X, y, borders=(), sample_weight=None, convert=lambda chunk: chunk):
+        more = {"classes": np.unique(y)} if is_classifier(model) else {}
+        edges = [0, *sorted(borders), X.shape[0]]
+        for lo, hi in pairwise(edges):
+            weight = None if sample_weight is None else sample_weight[lo:hi]
+            model.partial_fit(convert(X[lo:hi]), y[lo:hi], sample_weight=weight, **more)
+        return model
+
+    return feed
+
+
+@pytest.fixture(scope="session")
+def refuses(scores, rows):
+    """Check that a call fails with this message and leaves a model, trained or not, as it was."""
+
+    def check(model, call, message, X=None, error=ValueError):
+        X = rows(model)[0] if X is None else X
+        trained = hasattr(model, "learners_")
+
+        def state():
+            seen = vars(model) | {"scores": scores(model, X) if trained else None}
+            return {name: pickle.dumps(value) for name, value in seen.items()}
+
+        before = state()
+        with pytest.raises(error, match=message):
+            call()
+        after = state()
+        changed = [k for k in before | after if before.get(k) != after.get(k)]
+        assert not changed
+
+    return check
