@@ -42,7 +42,7 @@ _ROUND = 6755399441055744.0  # 1.5 · 2^52
 _SMALLEST = -708.0  # exp(-708) ≈ 3e-308; below it the kernel value is zero
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(inline="always")
 def _exp64(x):
     z = max(x, _SMALLEST)
     shifted = z * _LOG2_E + _ROUND
@@ -75,7 +75,7 @@ _ONE, _ZERO = _f(1.0), _f(0.0)
 _BITS, _BIAS = np.int32(23), np.int32(127 << 23)
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(inline="always")
 def _exp32(x):
     z = max(x, _SMALLEST_32)
     shifted = z * _LOG2_E_32 + _ROUND_32
@@ -96,7 +96,7 @@ def exp_negative(x):
     return _exp32(x) if isinstance(x, np.float32) else _exp64(x)
 
 
-@overload(exp_negative)
+@overload(exp_negative, inline="always")
 def _exp_negative(x):
     if x == types.float32:
         return lambda x: _exp32(x)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import local
 from typing import Any
 
@@ -17,7 +17,7 @@ from ._types import Array
 from .kernels import Kernel
 from .rows import Block
 
-TILE = 1024  # support rows a tile
+TILE = 2048  # support rows a tile, at most
 BLOCK = 256  # rows scored together: a tile of values fits a core's own cache
 FEW = 4  # columns up to which a tile is multiplied while it is made; BLAS is better at more
 
@@ -29,6 +29,15 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def one_blas_thread() -> Any:
+    """A context in which BLAS keeps to the calling thread.
+
+    Its own threads would wait for work in a busy loop and take the cores from ours; and with one
+    thread to a product, results do not depend on the number of cores.
+    """
+    return _controller().limit(limits=1, user_api="blas")
+
+
 class Workers:
     """Threads for tiles, started when there is more than one tile to share out."""
 
@@ -36,15 +45,13 @@ class Workers:
         self.n, self.stack = effective_n_jobs(-1 if n_jobs is None else n_jobs), stack
         self.pool: ThreadPoolExecutor | None = None
 
-    def map(self, function: Any, items: Sequence[Any]) -> Iterator[Any]:
-        """Results in order; BLAS is kept to one thread each, so they do not depend on n_jobs."""
-        with _controller().limit(limits=1, user_api="blas"):
-            if self.n == 1 or len(items) < 2:
-                yield from map(function, items)
-                return
-            if self.pool is None:
-                self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n))
-            yield from self.pool.map(function, items)
+    def run(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+        """What the tasks return, in order."""
+        if self.n == 1 or len(tasks) < 2:
+            return [task() for task in tasks]
+        if self.pool is None:
+            self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n))
+        return list(self.pool.map(lambda task: task(), tasks))
 
 
 @contextmanager
@@ -83,10 +90,12 @@ def scores(
     A: Any,
     a_sq: Array,
     threads: Workers,
-) -> Array:
+    more: Sequence[Callable[[], Any]] = (),
+) -> tuple[Array, list[Any]]:
     """Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (kernels, columns, rows of A).
 
-    Tiles are made and summed in the precision of the rows, and added up in float64.
+    Tiles are made and summed in the precision of the rows, and added up in float64. Tasks that have
+    to be done anyway can be handed in, to be run by the same threads; what they return comes second.
     """
     columns, given = coef.shape[2], np.result_type(S.dtype, A.dtype)
     largest = max(s_sq.max(initial=0.0), a_sq.max(initial=0.0))
@@ -94,22 +103,34 @@ def scores(
     block = Block(A.astype(dtype, copy=False))
     size = np.abs(coef).max(axis=1, initial=0.0)  # coefficients may be larger than float32 can be
     size = np.where(size > 0, size, 1.0)
+    weights = (coef / size[:, None]).astype(dtype)
+    s_sq, a_sq = s_sq.astype(dtype, copy=False), a_sq.astype(dtype, copy=False)
 
-    def tile(lo: int) -> Array:
-        at = slice(lo, min(lo + TILE, S.shape[0]))
-        buffer = _buffer(at.stop - lo, block.n, dtype)
+    def tile(at: slice) -> Array:
+        buffer = _buffer(at.stop - at.start, block.n, dtype)
         base = kernels[0].base(S[at].astype(dtype, copy=False), block, buffer)
         G = np.zeros((len(kernels), columns, block.n), base.dtype)
         for q, kernel in enumerate(kernels):
             K = base.copy() if q + 1 < len(kernels) else base
-            c = (coef[q, at] / size[q]).astype(K.dtype)
+            c = weights[q, at].astype(K.dtype, copy=False)
             fused = c if columns <= FEW else c[:, :0]
             kernel.map_tile(K, s_sq[at], a_sq, fused, G[q, : fused.shape[1]])
             if columns > FEW:
                 np.matmul(c.T, K, out=G[q])
         return G
 
+    tasks = [partial(tile, at) for at in tiles(S.shape[0])]
+    results = threads.run([*more, *tasks])
     out = np.zeros((len(kernels), columns, block.n))
-    for part in threads.map(tile, range(0, S.shape[0], TILE)):
+    for part in results[len(more) :]:
         out += part
-    return out * size[:, :, None]
+    return out * size[:, :, None], results[: len(more)]
+
+
+def tiles(n: int) -> list[slice]:
+    """n support rows in tiles of equal size: a multiple of four, so that few threads end together.
+
+    How rows are shared out depends on n alone, not on the number of threads: neither do the sums.
+    """
+    size = -(-n // (4 * -(-n // (4 * TILE)))) if n else 1
+    return [slice(lo, min(lo + size, n)) for lo in range(0, n, size)]

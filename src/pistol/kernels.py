@@ -31,51 +31,57 @@ def _tile(dtype: Any) -> Any:
     return types.void(matrix, numbers, numbers, numbers, matrix, matrix)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _accumulate(G, coef, k):
     """G[j, i] += coef[j] k[i] for one support row."""
     for j in range(len(coef)):
+        c, g = coef[j], G[j]
         for i in range(len(k)):
-            G[j, i] += coef[j] * k[i]
+            g[i] += c * k[i]
 
 
 @loop(_tile, fastmath={"contract"})
 def gaussian(K, s_sq, a_sq, theta, coef, G):
     """exp(-γ ‖s - a‖²), with ‖s - a‖² = ‖s‖² + ‖a‖² - 2⟨s, a⟩."""
-    zero = K.dtype.type(0.0)
+    gamma, zero = theta[0], K.dtype.type(0.0)
     for n in range(len(K)):
-        for i in range(K.shape[1]):
-            d_sq = s_sq[n] + a_sq[i] - (K[n, i] + K[n, i])
-            K[n, i] = exp_negative(-theta[0] * max(d_sq, zero))
-        _accumulate(G, coef[n], K[n])
+        k, s = K[n], s_sq[n]
+        for i in range(len(k)):
+            k[i] = exp_negative(-gamma * max(s + a_sq[i] - (k[i] + k[i]), zero))
+        _accumulate(G, coef[n], k)
 
 
 @loop(_tile, fastmath={"contract"})
 def laplacian(K, s_sq, a_sq, theta, coef, G):
     """exp(-γ ‖s - a‖₁)."""
+    gamma = theta[0]
     for n in range(len(K)):
-        for i in range(K.shape[1]):
-            K[n, i] = exp_negative(-theta[0] * K[n, i])
-        _accumulate(G, coef[n], K[n])
+        k = K[n]
+        for i in range(len(k)):
+            k[i] = exp_negative(-gamma * k[i])
+        _accumulate(G, coef[n], k)
 
 
 @loop(_tile)
 def polynomial(K, s_sq, a_sq, theta, coef, G):
     """(γ ⟨s, a⟩ + c₀)^degree."""
+    gamma, degree, coef0 = theta[0], theta[1], theta[2]
     for n in range(len(K)):
-        for i in range(K.shape[1]):
-            K[n, i] = (theta[0] * K[n, i] + theta[2]) ** theta[1]
-        _accumulate(G, coef[n], K[n])
+        k = K[n]
+        for i in range(len(k)):
+            k[i] = (gamma * k[i] + coef0) ** degree
+        _accumulate(G, coef[n], k)
 
 
 @loop(_tile)
 def cosine(K, s_sq, a_sq, theta, coef, G):
     """⟨s, a⟩ / ‖s‖‖a‖; a row of zeros is orthogonal to everything."""
     for n in range(len(K)):
-        for i in range(K.shape[1]):
+        k = K[n]
+        for i in range(len(k)):
             scale = sqrt(s_sq[n]) * sqrt(a_sq[i])
-            K[n, i] = K[n, i] / scale if scale > 0.0 else 0.0
-        _accumulate(G, coef[n], K[n])
+            k[i] = k[i] / scale if scale > 0.0 else 0.0
+        _accumulate(G, coef[n], k)
 
 
 @loop(_tile)
@@ -87,11 +93,15 @@ def identity(K, s_sq, a_sq, theta, coef, G):
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """k(s, a) = map(base(s, a)), with the map's parameters (γ, degree, c₀) in `theta`."""
+    """k(s, a) = map(base(s, a)), with the map's parameters (γ, degree, c₀) in `theta`.
+
+    `diagonal` gives k(x, x) without rounding, where it does not have to be read from a block's K.
+    """
 
     source: str | Callable[[Any, Any], Any]
     base: Callable[[Any, Block, Array | None], Array]
     map: Callable[..., None]
+    diagonal: Callable[[Array, Array, Array], Array]  # (K, ‖x‖², theta) -> k(x, x)
     theta: Array
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,23 +111,6 @@ class Kernel:
         """Turn base values into kernel values in place, and add coef.T @ K to G."""
         numbers = (read_only(x.astype(K.dtype, copy=False)) for x in (s_sq, a_sq, self.theta))
         self.map(K, *numbers, coef, G)
-
-    def diagonal(self, K: Array, sq: Array) -> Array:
-        """k(x, x) for the rows of a block whose own kernel values are K.
-
-        Exact where the base of a row with itself is known: a distance of zero, a squared norm.
-        """
-        if self.base is products:
-            base = sq.copy()
-        elif self.base is manhattan:
-            base = np.zeros_like(sq)
-        else:
-            return K.diagonal().copy()
-        nothing = np.empty((1, 0)), np.empty((0, 1))
-        for i in range(len(base)):
-            own = base[i : i + 1]
-            self.map_tile(own[None], sq[i : i + 1], sq[i : i + 1], *nothing)
-        return base
 
     def precision(self, dtype: Any, largest_sq: float) -> Any:
         """The dtype to work in: float32 only where rounding does no harm and nothing overflows.
@@ -157,13 +150,21 @@ def precomputed_base(S: Array, block: Block, out: Array | None = None) -> Array:
     return np.ascontiguousarray(block.rows[:, S[:, 0].astype(np.intp)].T, np.float64)
 
 
-KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None]]] = {
-    "rbf": (products, gaussian),
-    "laplacian": (manhattan, laplacian),
-    "poly": (products, polynomial),
-    "linear": (products, identity),
-    "cosine": (products, cosine),
-    "precomputed": (precomputed_base, identity),
+def _one(K: Array, sq: Array, theta: Array) -> Array:
+    return np.ones_like(sq)
+
+
+def _stored(K: Array, sq: Array, theta: Array) -> Array:
+    return K.diagonal().copy()
+
+
+KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None], Callable[..., Array]]] = {
+    "rbf": (products, gaussian, _one),
+    "laplacian": (manhattan, laplacian, _one),
+    "poly": (products, polynomial, lambda K, sq, theta: (theta[0] * sq + theta[2]) ** theta[1]),
+    "linear": (products, identity, lambda K, sq, theta: sq),
+    "cosine": (products, cosine, lambda K, sq, theta: (sq > 0).astype(np.float64)),
+    "precomputed": (precomputed_base, identity, _stored),
 }
 
 
@@ -172,10 +173,11 @@ def get_kernel(
 ) -> Kernel:
     """The kernel of this name with these parameters, or a user's function of two blocks of rows."""
     if callable(kernel):
-        base, kernel_map = user_base(kernel), identity
+        base, kernel_map, diagonal = user_base(kernel), identity, _stored
     else:
-        base, kernel_map = pick(KERNELS, "kernel", kernel)
-    return Kernel(kernel, base, kernel_map, read_only(np.array([gamma, degree, coef0], float)))
+        base, kernel_map, diagonal = pick(KERNELS, "kernel", kernel)
+    theta = read_only(np.array([gamma, degree, coef0], float))
+    return Kernel(kernel, base, kernel_map, diagonal, theta)
 
 
 def scale_gamma(X: Any, weight: Array) -> float:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from . import _loops
 from ._plugs import address
-from ._tiles import BLOCK, Workers, kernel_values, scores, workers
+from ._tiles import BLOCK, Workers, kernel_values, one_blas_thread, scores, workers
 from ._types import Array, Scalars, read_only
 from .kernels import Kernel, precomputed_base
 from .losses import Loss
@@ -192,7 +193,8 @@ class Dual:
             for at, P in chunks(order, self.columns, BLOCK):
                 n = self.ids.n
                 try:
-                    self._play_block(X, Y, order[at], r[at], P, place, first, threads)
+                    with one_blas_thread():
+                        self._play_block(X, Y, order[at], r[at], P, place, first, threads)
                 except BaseException:
                     self._truncate(n)
                     raise
@@ -211,11 +213,10 @@ class Dual:
     ) -> None:
         rule, m, Q = self.rule, len(order), len(self.kernels)
         A, points, a_sq = self._points(X, order, first)
-        K = np.stack(kernel_values(self.kernels, points, A, a_sq, a_sq))
-        G = self._scores(A, a_sq, threads)
-        k_xx = np.stack(
-            [kernel.diagonal(k, a_sq) for kernel, k in zip(self.kernels, K, strict=True)]
-        )
+        own = partial(kernel_values, self.kernels, points, A, a_sq, a_sq)
+        G, (values,) = self._scores(A, a_sq, threads, [own])
+        K = np.stack(values)
+        k_xx = np.stack([k.diagonal(values, a_sq, k.theta) for k, values in zip(self.kernels, K)])
         if not (k_xx >= 0).all():
             raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
         if not np.abs(K).max(initial=0.0) <= MAX_VALUE:
@@ -272,14 +273,16 @@ class Dual:
             if part is not None:
                 part.truncate(n)
 
-    def _scores(self, A: Any, a_sq: Array, threads: Workers) -> Array:
-        """g(x) for the rows x of A, of shape (kernels, columns, rows)."""
+    def _scores(
+        self, A: Any, a_sq: Array, threads: Workers, more: list[Any]
+    ) -> tuple[Array, list[Any]]:
+        """g(x) for the rows x of A, of shape (kernels, columns, rows), and what else was asked."""
         Q = len(self.kernels)
         if self.store is None:
-            return np.zeros((Q, self.columns, A.shape[0]))
+            return np.zeros((Q, self.columns, A.shape[0])), threads.run(more)
         coef = np.broadcast_to(self.coef.values, (Q, *self.coef.values.shape))
         S, s_sq = self.store.rows, self.sq.values
-        return scores(self.kernels, S, s_sq, coef, A, a_sq, threads)
+        return scores(self.kernels, S, s_sq, coef, A, a_sq, threads, more)
 
     def model(self, last: bool = False) -> Expansion:
         """f̄, or the f to come."""

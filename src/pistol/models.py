@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ._tiles import BLOCK, scores, workers
+from ._tiles import BLOCK, one_blas_thread, scores, workers
 from ._types import Array
 from .kernels import Kernel, precomputed_base
 from .rows import like, sq_norms
@@ -54,11 +54,11 @@ class Expansion:
         if len(self.ids) == 0:
             return out
         coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
-        with workers(self.n_jobs) as threads:
+        with workers(self.n_jobs) as threads, one_blas_thread():
             for lo in range(0, X.shape[0], BLOCK):
                 A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
-                parts = scores(self.kernels, self.rows, self.sq, coef, A, a_sq, threads)
+                parts, _ = scores(self.kernels, self.rows, self.sq, coef, A, a_sq, threads)
                 out[lo : lo + BLOCK] = parts.sum(axis=0).T
         return out
 
