@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers, lists
 from numpy.testing import assert_allclose
 
-from pistol import _tiles, learners, reference
+from pistol import _loops, _tiles, learners, reference
 from pistol._types import read_only
 from pistol.kernels import get_kernel
 from pistol.learners import Coordinates, Dual, Primal, Rule
@@ -249,11 +249,12 @@ def test_cached_scalars_equal_recomputed_ones(layout):
 
     coordinates = Coordinates(rule, 4, 1, bias=1.0)
     stream_play(coordinates, layout(X), y)
-    h = coordinates.theta / coordinates.m
-    alpha = a * (loss.L + coordinates.G / coordinates.m)
-    w = 0.5 * np.sqrt(2 * alpha) / alpha * np.exp(h**2 / (2 * alpha)) * h / coordinates.m
-    assert_allclose(coordinates.w, w, 1e-12)
-    assert_allclose(coordinates.m, np.append(abs(X).max(axis=0), 1.0))
+    Z = coordinates.state[0]
+    m, theta, G = Z[:, _loops.M], Z[:, _loops.THETA], Z[:, _loops.G_SUM]
+    h, alpha = theta / m, a * (loss.L + G / m)
+    w = 0.5 * np.sqrt(2 * alpha) / alpha * np.exp(h**2 / (2 * alpha)) * h / m
+    assert_allclose(Z[:, _loops.W], w, 1e-12)
+    assert_allclose(m, np.append(abs(X).max(axis=0), 1.0))
 
 
 @pytest.mark.parametrize("average", ["uniform", "linear"])

@@ -28,10 +28,8 @@ from ._types import (
     rows_type,
     scalars,
     table,
-    vector,
 )
-from .potentials import multiplier
-from .rows import add, dot, feature, row, square
+from .rows import add, dot, row, square
 
 W_MAX = 1e150  # its square, and its product with any feature, stay finite
 
@@ -69,7 +67,7 @@ def learn_primal(X, Y, order, r, grad, theta, potential, a, b, power, bias, g, u
         t = S.t[0, 0]
         omega = tick(S, r[k], power)
         for j in range(g.shape[0]):
-            c = multiplier(call_potential(potential, S.g_norm_sq[0, j], S.alpha[0, j], t, b))
+            c = call_potential(potential, S.g_norm_sq[0, j], S.alpha[0, j], t, b)
             g_x = dot(g[j], cols, vals) + g[j, d] * bias
             P[k, j] = c * g_x  # lines 4-6
             S.c_sum[0, j] += omega * c
@@ -103,7 +101,7 @@ def learn_dual(G, K, k_xx, Y, order, r, grad, theta, potential, a, b, power, S, 
         for j in range(P.shape[1]):
             p = 0.0
             for q in range(len(G)):
-                c = multiplier(call_potential(potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b))
+                c = call_potential(potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b)
                 p += c * G[q, j, k]  # lines 4-6
                 S.c_sum[q, j] += omega * c
             P[k, j] = p
@@ -117,58 +115,70 @@ def learn_dual(G, K, k_xx, Y, order, r, grad, theta, potential, a, b, power, S, 
                         G[q, j, later] -= s * K[q, k, later]
 
 
-@njit(cache=True)
-def coordinate_weight(theta, G, m, potential, a, b, L, t):
-    """w_i: line 4 of Algorithm 3 for one coordinate, measured in units of m."""
-    h = theta / m
-    w = multiplier(call_potential(potential, h * h, a * (L + G / m), t, b)) * h / m
-    return max(-W_MAX, min(W_MAX, w))
+# What a coordinate remembers, in one cache line: its weight w, θ = Σ -s x, G = Σ |s x|, its unit m
+# and 1/m, its share Σ ω w of the average, and Σ ω at the time that share was brought up to date.
+W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, FIELDS = 0, 1, 2, 3, 4, 5, 6, 8
+
+
+@njit(inline="always")
+def _set_weight(Z, f, weight, potential, a, b, L, t):
+    """Line 4 of Algorithm 3 for coordinate f, measured in units of m."""
+    Z[f, W_SUM] += Z[f, W] * (weight - Z[f, SEEN])
+    Z[f, SEEN] = weight
+    h, unit = Z[f, THETA] * Z[f, INVERSE_M], Z[f, INVERSE_M]
+    w = call_potential(potential, h * h, a * (L + Z[f, G_SUM] * unit), t, b) * h * unit
+    Z[f, W] = max(-W_MAX, min(W_MAX, w))
+
+
+@njit(inline="always")
+def _predict(Z, f, x, weight, potential, a, b, L, t):
+    """w x; a new largest magnitude changes the unit before it is used."""
+    if abs(x) > Z[f, M]:
+        Z[f, M] = abs(x)
+        Z[f, INVERSE_M] = 1.0 / abs(x)
+        _set_weight(Z, f, weight, potential, a, b, L, t)
+    return Z[f, W] * x
+
+
+@njit(inline="always")
+def _update(Z, f, x, s, weight, potential, a, b, L, t):
+    """Line 8 for coordinate f, with s x in place of s."""
+    Z[f, THETA] -= s * x
+    Z[f, G_SUM] += abs(s * x)
+    _set_weight(Z, f, weight, potential, a, b, L, t)
 
 
 @loop(
     lambda data: types.void(
         rows_type(data), table, indices, numbers, plug, numbers, plug,
-        real, real, real, real, real, vector, matrix, matrix, matrix, matrix, matrix, scalars,
-        matrix,
+        real, real, real, real, real, cube, scalars, matrix,
     )
 )  # fmt: skip
-def learn_coordinates(
-    X, Y, order, r, grad, loss_theta, potential, a, b, L, power, bias,
-    m, theta, G, w, w_sum, seen, S, P,
-):  # fmt: skip
+def learn_coordinates(X, Y, order, r, grad, theta, potential, a, b, L, power, bias, state, S, P):
     """Play rounds with one scalar learner a coordinate (Appendix A); the last one is the bias.
 
-    `w` holds the current weights; a weight moves only when its feature is seen, so its share of the
-    average, Σ ω_t w_t, is brought up to date then: `seen` is Σ ω_t at that time.
+    A weight moves only when its feature is seen, so its share of the average is brought up to date
+    then.
     """
-    d = w.shape[1] - 1
+    d = state.shape[1] - 1
     for k in range(len(order)):
         i = order[k]
         cols, vals = row(X, i)
         t, weight = S.t[0, 0], S.weight[0, 0]
-        for n in range(len(cols) + 1):
-            f, x = feature(cols, vals, n, d, bias)
-            if abs(x) > m[f]:  # a new largest magnitude changes the unit before it is used
-                m[f] = abs(x)
-                for j in range(len(w)):
-                    w_sum[j, f] += w[j, f] * (weight - seen[j, f])
-                    seen[j, f] = weight
-                    w[j, f] = coordinate_weight(theta[j, f], G[j, f], m[f], potential, a, b, L, t)
         tick(S, r[k], power)
-        for j in range(len(w)):
-            P[k, j] = dot(w[j], cols, vals) + w[j, d] * bias
-            s = r[k] * call_loss(grad, Y[i, j], P[k, j], loss_theta[j])
+        for j in range(len(state)):
+            Z = state[j]
+            p = _predict(Z, d, bias, weight, potential, a, b, L, t)
+            for n in range(len(cols)):
+                p += _predict(Z, cols[n], vals[n], weight, potential, a, b, L, t)
+            P[k, j] = p
+            s = r[k] * call_loss(grad, Y[i, j], p, theta[j])
             if s != 0.0:
-                for n in range(len(cols) + 1):
-                    f, x = feature(cols, vals, n, d, bias)
-                    if x != 0.0:
-                        theta[j, f] -= s * x
-                        G[j, f] += abs(s * x)
-                        w_sum[j, f] += w[j, f] * (S.weight[0, 0] - seen[j, f])
-                        seen[j, f] = S.weight[0, 0]
-                        w[j, f] = coordinate_weight(
-                            theta[j, f], G[j, f], m[f], potential, a, b, L, S.t[0, 0]
-                        )
+                _update(Z, d, bias, s, S.weight[0, 0], potential, a, b, L, S.t[0, 0])
+                for n in range(len(cols)):
+                    if vals[n] != 0.0:
+                        f, x = cols[n], vals[n]
+                        _update(Z, f, x, s, S.weight[0, 0], potential, a, b, L, S.t[0, 0])
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers))

@@ -21,7 +21,7 @@ from ._types import Array, Scalars, read_only
 from .kernels import Kernel, precomputed_base
 from .losses import Loss
 from .models import Expansion, Linear
-from .potentials import POTENTIALS, multiplier
+from .potentials import POTENTIALS
 from .rows import Growing, Store, as_rows, like, sq_norms
 
 MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
@@ -50,7 +50,7 @@ class Rule:
         return address(self.loss.grad, 3)
 
     @property
-    def log_c(self) -> Any:
+    def c(self) -> Any:
         """The potential, as the loops take it."""
         return address(POTENTIALS[self.potential], 4)
 
@@ -72,10 +72,9 @@ class Rule:
 
     def next_c(self, S: Scalars) -> Array:
         """c of the round to come, for each kernel and column."""
-        log_c = POTENTIALS[self.potential]
-        t = float(S.t[0, 0])
+        potential, t = POTENTIALS[self.potential], float(S.t[0, 0])
         cells = zip(S.g_norm_sq.ravel(), S.alpha.ravel(), strict=True)
-        c = [multiplier(log_c(g, alpha, t, self.b)) for g, alpha in cells]
+        c = [potential(g, alpha, t, self.b) for g, alpha in cells]
         return np.reshape(c, S.alpha.shape)
 
     def read_out(self, S: Scalars, g: Array, u: Array, last: bool) -> Array:
@@ -115,7 +114,7 @@ class Primal(Vectors):
         for at, P in chunks(order, len(self.g), CHUNK):
             _loops.learn_primal(
                 rows, Y, order[at], r[at], rule.grad, rule.theta(len(self.g)),
-                rule.log_c, rule.a, rule.b, rule.power, self.bias,
+                rule.c, rule.a, rule.b, rule.power, self.bias,
                 self.g, self.u, self.S, P,
             )  # fmt: skip
             yield at, P
@@ -139,25 +138,27 @@ class Coordinates(Vectors):
     ) -> None:
         self.rule, self.bias = rule, bias
         self.S = rule.scalars(1, columns)
-        self.m = np.full(features + 1, float(x_max))
-        self.theta, self.G, self.w, self.w_sum, self.seen = np.zeros((5, columns, features + 1))
+        self.state = np.zeros((columns, features + 1, _loops.FIELDS))
+        if x_max:
+            self.state[:, :, _loops.M], self.state[:, :, _loops.INVERSE_M] = x_max, 1.0 / x_max
 
     def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
         """Learn from the rows of X in this order, each round of size r."""
         rule, rows = self.rule, as_rows(X)
-        for at, P in chunks(order, len(self.w), CHUNK):
+        for at, P in chunks(order, len(self.state), CHUNK):
             _loops.learn_coordinates(
-                rows, Y, order[at], r[at], rule.grad, rule.theta(len(self.w)),
-                rule.log_c, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
-                self.m, self.theta, self.G, self.w, self.w_sum, self.seen, self.S, P,
+                rows, Y, order[at], r[at], rule.grad, rule.theta(len(self.state)),
+                rule.c, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
+                self.state, self.S, P,
             )  # fmt: skip
             yield at, P
 
     def model(self, last: bool = False) -> Linear:
         """f̄, or the f to come."""
-        weights, total = self.w.copy(), self.S.weight[0, 0]
+        weights, total = self.state[:, :, _loops.W].copy(), self.S.weight[0, 0]
         if not last and self.rule.average is not None:
-            weights = (self.w_sum + self.w * (total - self.seen)) / max(total, 1e-300)
+            seen, shares = self.state[:, :, _loops.SEEN], self.state[:, :, _loops.W_SUM]
+            weights = (shares + weights * (total - seen)) / max(total, 1e-300)
         weights[:, -1] *= self.bias
         return Linear(weights)
 
@@ -216,16 +217,16 @@ class Dual:
         own = partial(kernel_values, self.kernels, points, A, a_sq, a_sq)
         G, (values,) = self._scores(A, a_sq, threads, [own])
         K = np.stack(values)
+        if not np.abs(K).max(initial=0.0) <= MAX_VALUE:
+            raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
         k_xx = np.stack([k.diagonal(values, a_sq, k.theta) for k, values in zip(self.kernels, K)])
         if not (k_xx >= 0).all():
             raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
-        if not np.abs(K).max(initial=0.0) <= MAX_VALUE:
-            raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
         coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
         S = Scalars(*(x.copy() for x in self.S))
         _loops.learn_dual(
             G, K, k_xx, Y, order, r, rule.grad, rule.theta(self.columns),
-            rule.log_c, rule.a, rule.b, rule.power, S, P, coef, u,
+            rule.c, rule.a, rule.b, rule.power, S, P, coef, u,
         )  # fmt: skip
         self._keep(points, a_sq, order, place, first, coef, u)
         self.S = S

@@ -53,14 +53,6 @@ def square(vals):
 
 
 @njit(cache=True)
-def feature(cols, vals, n, d, bias):
-    """The n-th stored feature of a row and its value; after the last comes number d, the bias."""
-    if n < len(cols):
-        return np.int64(cols[n]), np.float64(vals[n])
-    return np.int64(d), np.float64(bias)
-
-
-@njit(cache=True)
 def add(g, scale, cols, vals):
     """g += scale · x."""
     for k in range(len(cols)):
