@@ -1,5 +1,8 @@
 """The adversarial setting: predict, suffer, learn; regret against any comparator."""
 
+import pickle
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +14,7 @@ from pistol.losses import LOSSES, Loss
 from pistol.online import Learner
 
 approx = pytest.approx
+pytestmark = pytest.mark.interpreted
 few = settings(max_examples=10, deadline=None)
 
 
@@ -127,7 +131,7 @@ def test_bad_events_change_nothing():
     learner.learn([1.0, 0.0], 1.0)
     before = learner.predict([1.0, 0.0]), learner.t, learner.cumulative_loss
     for x, y, message in [
-        ([1.0], 1.0, "one event of 2 features"),
+        ([1.0], 1.0, "one event of 2 features; got 1"),
         ([np.nan, 0.0], 1.0, "finite"),
         ([1e100, 0.0], 1.0, "moderate"),
         ([1.0, 0.0], np.inf, "y must be finite"),
@@ -165,3 +169,42 @@ def test_before_the_first_round_everything_is_zero():
     learner = Learner("hinge")
     assert learner.predict([1.0, 2.0]) == 0.0
     assert (learner.decide([[1.0, 2.0]]) == 0).all()
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"per_coordinate": True}, {"kernel": "rbf", "gamma": 0.5}], ids=str
+)
+def test_a_learner_travels(parameters):
+    """A copy goes on as the original does, and the two do not share state."""
+    X, y = events(0)
+    learner = Learner("hinge", record=True, **parameters)
+    for x_t, y_t in zip(X[:10], y):
+        learner.learn(x_t, y_t, loss="logistic")
+    for copy in (pickle.loads(pickle.dumps(learner)), deepcopy(learner)):
+        assert copy.predict(X[11]) == learner.predict(X[11])
+        before = learner.predict(X[11])
+        copy.learn(X[10], y[10])
+        assert (copy.t, learner.t) == (11, 10)
+        assert learner.predict(X[11]) == before
+        assert copy.regret(lambda X: X[:, 0]) != learner.regret(lambda X: X[:, 0])
+
+
+@few
+@given(seed=integers(0, 10**6))
+def test_prediction_and_loss_agree_when_an_event_sets_a_new_unit(seed):
+    X, y = events(seed)
+    X *= np.geomspace(1, 1e6, len(X))[:, None]  # every event is larger than all before
+    learner = Learner("absolute", per_coordinate=True, x_max=0.0)
+    for x_t, y_t in zip(X, y):
+        p = learner.predict(x_t)
+        assert learner.learn(x_t, y_t) == approx(abs(y_t - p))
+
+
+def test_events_need_not_be_arrays_of_float64():
+    X, y = events(0)
+    learners = [Learner("hinge") for _ in range(4)]
+    for x_t, y_t in zip(np.round(X, 3).astype(np.float32), y):
+        x = x_t.astype(np.float64)
+        for learner, form in zip(learners, (x, x.tolist(), x[None], x_t), strict=True):
+            learner.learn(form, y_t)
+    assert len({learner.predict(X[0]) for learner in learners}) == 1

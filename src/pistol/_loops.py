@@ -131,7 +131,7 @@ def _set_weight(Z, f, weight, potential, a, b, L, t):
 
 
 @njit(inline="always")
-def _predict(Z, f, x, weight, potential, a, b, L, t):
+def predict_coordinate(Z, f, x, weight, potential, a, b, L, t):
     """w x; a new largest magnitude changes the unit before it is used."""
     if abs(x) > Z[f, M]:
         Z[f, M] = abs(x)
@@ -168,9 +168,9 @@ def learn_coordinates(X, Y, order, r, grad, theta, potential, a, b, L, power, bi
         tick(S, r[k], power)
         for j in range(len(state)):
             Z = state[j]
-            p = _predict(Z, d, bias, weight, potential, a, b, L, t)
+            p = predict_coordinate(Z, d, bias, weight, potential, a, b, L, t)
             for n in range(len(cols)):
-                p += _predict(Z, cols[n], vals[n], weight, potential, a, b, L, t)
+                p += predict_coordinate(Z, cols[n], vals[n], weight, potential, a, b, L, t)
             P[k, j] = p
             s = r[k] * call_loss(grad, Y[i, j], p, theta[j])
             if s != 0.0:

@@ -72,6 +72,10 @@ class Loop:
 
     def __call__(self, *args: Any) -> Any:
         dtype = args[0].data.dtype if isinstance(args[0], Rows) else args[0].dtype
+        return self.compiled(dtype)(*args)
+
+    def compiled(self, dtype: Any) -> Callable[..., Any]:
+        """The machine code for this dtype of the first argument."""
         if dtype not in self._compiled:
             self._compiled[dtype] = njit(
                 self.signature(dtype),
@@ -80,7 +84,7 @@ class Loop:
                 error_model="numpy",
                 fastmath=self.fastmath,
             )(self.py_func)
-        return self._compiled[dtype](*args)
+        return self._compiled[dtype]
 
 
 def loop(

@@ -16,19 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from ._types import Array, read_only
+from ._events import KernelEvents, LinearEvents
+from ._types import Array
 from .kernels import get_kernel
-from .learners import AVERAGES, Coordinates, Dual, Primal, Rule
-from .learners import Learner as Core
+from .learners import AVERAGES, Rule
 from .losses import LOSSES, Loss, get_loss
 from .models import Expansion
 from .potentials import pistol_choice
 from .rows import sq_norms
-from .validation import MAX_NORM_SQ, check_choice, check_number
+from .validation import MAX_NORM_SQ, MAX_TARGET, check_choice, check_number
 
 Comparator = Array | tuple[Any, Any] | Callable[[Array], Array]
 
@@ -111,17 +112,35 @@ class Learner:
         self.per_coordinate = per_coordinate
         self.x_max = check_number("x_max", x_max, closed=True)
         self.record = record
-        self.t, self.cumulative_loss, self.s_sum = 0, 0.0, 0.0
-        self._core: Core | None = None
+        self._events: LinearEvents | KernelEvents | None = None
         self._rounds: list[tuple[Array, float, Loss]] = []
-        self._order, self._r = read_only(np.zeros(1, np.int64)), read_only(np.ones(1))
+        self._current = self.loss
+
+    @property
+    def t(self) -> int:
+        """Rounds played."""
+        return 0 if self._events is None else int(self._events.learner.S.t[0, 0])
+
+    @property
+    def cumulative_loss(self) -> float:
+        """Σ ℓ_t(f_t(x_t))."""
+        return 0.0 if self._events is None else self._events.loss_sum
+
+    @property
+    def s_sum(self) -> float:
+        """Σ |s_t|."""
+        return 0.0 if self._events is None else self._events.s_sum
 
     def predict(self, x: Any) -> float:
         """f_t(x) with the current f_t = c_t g_{t-1}; zero before the first round."""
-        X = self._check(x)
-        if self._core is None:
-            return 0.0
-        return float(self._core.model(last=True).decide(X)[0, 0])
+        events = self._events or self._new_events(_row(x))
+        try:
+            p = events.predict(x)
+        except (TypeError, AttributeError, ValueError):  # not a vector of float64, or not yet
+            p = events.predict(_row(x))
+        if p == inf:
+            p = events.predict(self._not_refused(events, _row(x), 0.0))
+        return p
 
     def learn(self, x: Any, y: float, loss: str | Loss | None = None) -> float:
         """Suffer ℓ_t(f_t(x)), which is returned, and update.
@@ -141,31 +160,26 @@ class Learner:
         suffered : float
             ℓ_t(f_t(x)).
         """
-        ell = self.loss if loss is None else get_loss(loss, LOSSES)
-        if ell.L > self.L * (1 + 1e-12):
-            raise ValueError(
-                f"this learner was promised losses with L ≤ {self.L:g}; {ell.name!r} has {ell.L:g}"
-            )
-        X, target = self._check(x), float(y)
-        if not np.isfinite(target):
-            raise ValueError(f"y must be finite; got {y!r}")
-        core = self._core = self._core or self._new_core(X.shape[1])
-        core.rule = replace(self._rule, loss=replace(ell, L=self.L))
-        Y = read_only(np.array([[target]]))
-        ((_, P),) = core.play(X, Y, self._order, self._r, first=self.t)
-        p = float(P[0, 0])
-        suffered = ell.value(target, p, ell.theta)
-        self.t += 1
-        self.cumulative_loss += suffered
-        self.s_sum += abs(ell.grad(target, p, ell.theta))
+        if loss is not None or self._current is not self.loss:
+            self._set_loss(self.loss if loss is None else get_loss(loss, LOSSES))
+        events = self._events or self._new_events(_row(x))
+        try:
+            suffered = events.learn(x, y)
+        except (TypeError, AttributeError, ValueError):  # not a vector of float64, or not yet
+            suffered = events.learn(_row(x), float(y))
+        if suffered == inf:
+            suffered = events.learn(self._not_refused(events, _row(x), y), float(y))
+        self._events = events
         if self.record:
-            self._rounds.append((X[0].copy(), target, ell))
+            self._rounds.append((_row(x).copy(), float(y), self._current))
         return suffered
 
     def decide(self, X: Any) -> Array:
         """The averaged predictor f̄ at the rows of X (statistical setting, line 10)."""
         X = np.ascontiguousarray(np.atleast_2d(np.asarray(X, np.float64)))
-        return np.zeros(len(X)) if self._core is None else self._core.model().decide(X)[:, 0]
+        if self._events is None:
+            return np.zeros(len(X))
+        return self._events.learner.model().decide(X)[:, 0]
 
     def regret(self, h: Comparator) -> float:
         """Σ ℓ_t(f_t(x_t)) - Σ ℓ_t(h(x_t)) over all rounds so far.
@@ -200,19 +214,41 @@ class Learner:
             raise ValueError("a weight vector is a comparator for the linear kernel only")
         return X @ np.asarray(h, np.float64)
 
-    def _check(self, x: Any) -> Array:
-        X = np.array(x, np.float64, ndmin=2)
-        d = X.shape[1] if not self.t else self._features
-        if X.shape != (1, d):
-            raise ValueError(f"x must be one event of {d} features; got shape {np.shape(x)}")
-        if not sq_norms(X)[0] <= MAX_NORM_SQ:
-            raise ValueError(f"x must be finite and of moderate size; got {x!r}")
-        return X
+    def _set_loss(self, loss: Loss) -> None:
+        if loss.L > self.L * (1 + 1e-12):
+            raise ValueError(
+                f"this learner was promised losses with L ≤ {self.L:g}; {loss.name!r} has {loss.L:g}"
+            )
+        self._current = loss
+        if self._events is not None:
+            self._events.set_loss(loss)
 
-    def _new_core(self, features: int) -> Core:
-        self._features = features
-        if self._kernel.source != "linear":
-            return Dual(self._rule, (self._kernel,), 1, n_jobs=1)
-        if self.per_coordinate:
-            return Coordinates(self._rule, features, 1, x_max=self.x_max)
-        return Primal(self._rule, features, 1)
+    def _new_events(self, x: Array) -> LinearEvents | KernelEvents:
+        """A learner for events like x; it is kept when it has learned one."""
+        events: LinearEvents | KernelEvents
+        if self._kernel.source == "linear":
+            events = LinearEvents(self._rule, len(x), self.per_coordinate, self.x_max)
+        else:
+            events = KernelEvents(self._rule, len(x), self._kernel)
+        events.set_loss(self._current)
+        return events
+
+    def _not_refused(self, events: LinearEvents | KernelEvents, x: Array, y: float) -> Array:
+        """The event, if nothing is wrong with it but its form; an error that says why otherwise."""
+        if len(x) != events.features:
+            raise ValueError(f"x must be one event of {events.features} features; got {len(x)}")
+        if not abs(y) <= MAX_TARGET:
+            raise ValueError(f"y must be finite and at most {MAX_TARGET:g} in magnitude; got {y!r}")
+        if not sq_norms(x[None])[0] <= MAX_NORM_SQ:
+            raise ValueError(f"x must be finite and of moderate size; got {x!r}")
+        return x
+
+
+def _row(x: Any) -> Array:
+    """One event as a vector of float64."""
+    row = np.ascontiguousarray(x, np.float64)
+    if row.ndim == 2 and len(row) == 1:
+        row = row[0]
+    if row.ndim != 1:
+        raise ValueError(f"x must be one event, a vector of features; got shape {row.shape}")
+    return row

@@ -1,0 +1,235 @@
+"""One event at a time: linear learners at the price of a function call, and kernel learners.
+
+Unpacking a dozen arrays takes ten times as long as a round with twenty features. So all that a round
+needs lies in one vector of floats and one of integers; the compiled functions here lay views over
+them and play a single round with the very loops that play whole chunks. A refused event changes
+nothing and returns infinity, which no loss and no score ever is; who asked finds out why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.core import types
+
+from . import _loops
+from ._plugs import INTERPRETED, address, call_loss, call_potential
+from ._types import Array, Rows, Scalars, loop, numbers, read_only, real, vector
+from .kernels import Kernel
+from .learners import Coordinates, Dual, Primal, Rule
+from .losses import Loss
+from .rows import square
+from .validation import MAX_NORM_SQ, MAX_TARGET
+
+# The head of the vector of floats: the scalars, then y, r and p of the round, then the rule's numbers.
+(
+    G_NORM, ALPHA, C_SUM, T, WEIGHT, TARGET, SIZE, SCORE, A, B, L, POWER, THETA, LOSS_SUM, S_SUM, HEAD,
+) = range(16)  # fmt: skip
+# The vector of integers: addresses of the plugs, the row's number, where it begins and ends, columns.
+GRAD, VALUE, POTENTIAL, ORDER, BEGIN, END, COLUMNS = range(7)
+
+REAL = np.dtype(np.float64)
+
+_learn_primal = njit(_loops.learn_primal.py_func)
+_learn_coordinates = njit(_loops.learn_coordinates.py_func)
+
+
+@njit(inline="always")
+def _cell(state, i):
+    return state[i : i + 1].reshape(1, 1)
+
+
+@njit(inline="always")
+def _scalars(Z):
+    cells = _cell(Z, G_NORM), _cell(Z, ALPHA), _cell(Z, C_SUM), _cell(Z, T), _cell(Z, WEIGHT)
+    return Scalars(cells[0], cells[1], cells[2], cells[3], cells[4])
+
+
+@njit(cache=True)
+def _refused(x, features, y):
+    """Whether anything about the event is not finite, too large, or of the wrong length."""
+    return len(x) != features or not square(x) <= MAX_NORM_SQ or not abs(y) <= MAX_TARGET
+
+
+@njit(inline="always")
+def _suffer(Z, N, y):
+    """The loss of the round just played, which is added to the sums."""
+    value = call_loss(N[VALUE], y, Z[SCORE], Z[THETA])
+    Z[LOSS_SUM] += value
+    Z[S_SUM] += abs(call_loss(N[GRAD], y, Z[SCORE], Z[THETA]))
+    return value
+
+
+def _learn_type(dtype):
+    return real(vector, types.int64[::1], numbers, real)
+
+
+def _predict_type(dtype):
+    return real(vector, types.int64[::1], numbers)
+
+
+@loop(_learn_type)
+def learn_primal(Z, N, x, y):
+    """A round with g as a vector; returns the loss suffered, or infinity where x or y is refused."""
+    d = N[END]
+    if _refused(x, d, y):
+        return inf
+    Z[TARGET] = y
+    S, X = _scalars(Z), Rows(N[BEGIN:COLUMNS], N[COLUMNS:], x, 0)
+    g, u = Z[HEAD : HEAD + d + 1].reshape(1, d + 1), Z[HEAD + d + 1 :].reshape(1, d + 1)
+    _learn_primal(
+        X, _cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE], N[GRAD], Z[THETA:LOSS_SUM],
+        N[POTENTIAL], Z[A], Z[B], Z[POWER], 0.0, g, u, S, _cell(Z, SCORE),
+    )  # fmt: skip
+    return _suffer(Z, N, y)
+
+
+@loop(_predict_type)
+def predict_primal(Z, N, x):
+    """f_t(x) = c_t ⟨g, x⟩; infinity where x is refused."""
+    if _refused(x, N[END], 0.0):
+        return inf
+    c = call_potential(N[POTENTIAL], Z[G_NORM], Z[ALPHA], Z[T], Z[B])
+    total = 0.0
+    for i in range(len(x)):
+        total += Z[HEAD + i] * x[i]
+    return c * total
+
+
+@loop(_learn_type)
+def learn_coordinates(Z, N, x, y):
+    """A round with one learner a coordinate; returns as `learn_primal` does."""
+    d = N[END]
+    if _refused(x, d, y):
+        return inf
+    Z[TARGET] = y
+    S, X = _scalars(Z), Rows(N[BEGIN:COLUMNS], N[COLUMNS:], x, 0)
+    state = Z[HEAD:].reshape(1, d + 1, _loops.FIELDS)
+    _learn_coordinates(
+        X, _cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE], N[GRAD], Z[THETA:LOSS_SUM],
+        N[POTENTIAL], Z[A], Z[B], Z[L], Z[POWER], 0.0, state, S, _cell(Z, SCORE),
+    )  # fmt: skip
+    return _suffer(Z, N, y)
+
+
+@loop(_predict_type)
+def predict_coordinates(Z, N, x):
+    """f_t(x), with the unit of a coordinate as x would make it; infinity where x is refused."""
+    d = N[END]
+    if _refused(x, d, 0.0):
+        return inf
+    state, total = Z[HEAD:].reshape(d + 1, _loops.FIELDS), 0.0
+    for f in range(d):
+        if abs(x[f]) <= state[f, _loops.M]:
+            total += state[f, _loops.W] * x[f]
+        else:
+            own = state[f : f + 1].copy()
+            total += _loops.predict_coordinate(
+                own, 0, x[f], Z[WEIGHT], N[POTENTIAL], Z[A], Z[B], Z[L], Z[T]
+            )
+    return total
+
+
+class LinearEvents:
+    """A linear learner and the vectors it lives in."""
+
+    def __init__(self, rule: Rule, features: int, per_coordinate: bool, x_max: float) -> None:
+        self._made_with, self._loss = (rule, features, per_coordinate, x_max), rule.loss
+        size = (features + 1) * (_loops.FIELDS if per_coordinate else 2)
+        self.features, self.floats = features, np.zeros(HEAD + size)
+        self.integers = np.zeros(COLUMNS + features, object if INTERPRETED else np.int64)
+        self.integers[COLUMNS:] = np.arange(features)
+        learn = learn_coordinates if per_coordinate else learn_primal
+        predict = predict_coordinates if per_coordinate else predict_primal
+        self.learn_one, self.predict_one = learn.compiled(REAL), predict.compiled(REAL)
+        self.learner = self._learner(rule, features, per_coordinate, x_max)
+        self.floats[[SIZE, A, B, L, POWER]] = 1.0, rule.a, rule.b, rule.loss.L, rule.power
+        self.integers[END], self.integers[POTENTIAL] = features, rule.c
+        self.set_loss(rule.loss)
+
+    def _learner(
+        self, rule: Rule, features: int, per_coordinate: bool, x_max: float
+    ) -> Primal | Coordinates:
+        """A learner whose arrays are views of the vector of floats."""
+        Z, body = self.floats, self.floats[HEAD:]
+        learner: Primal | Coordinates
+        if per_coordinate:
+            learner = Coordinates(rule, features, 1, x_max=x_max)
+            body[:] = learner.state.ravel()
+            learner.state = body.reshape(1, features + 1, _loops.FIELDS)
+        else:
+            learner = Primal(rule, features, 1)
+            learner.g, learner.u = body.reshape(2, 1, features + 1)
+        Z[ALPHA] = learner.S.alpha[0, 0]
+        learner.S = Scalars(*(Z[i : i + 1].reshape(1, 1) for i in range(G_NORM, TARGET)))
+        return learner
+
+    def __reduce__(self) -> Any:
+        return _restore, (self._made_with, self._loss, self.floats)
+
+    def set_loss(self, loss: Loss) -> None:
+        """Suffer this loss from now on."""
+        self.integers[GRAD], self.integers[VALUE] = address(loss.grad, 3), address(loss.value, 3)
+        self.floats[THETA], self._loss = loss.theta, loss
+
+    def predict(self, x: Array) -> float:
+        """f_t(x), or infinity where x is refused."""
+        return self.predict_one(self.floats, self.integers, x)
+
+    def learn(self, x: Array, y: float) -> float:
+        """Play a round; returns the loss suffered, or infinity where x or y is refused."""
+        return self.learn_one(self.floats, self.integers, x, y)
+
+    @property
+    def loss_sum(self) -> float:
+        """Σ ℓ_t(f_t(x_t))."""
+        return float(self.floats[LOSS_SUM])
+
+    @property
+    def s_sum(self) -> float:
+        """Σ |s_t|."""
+        return float(self.floats[S_SUM])
+
+
+def _restore(made_with: tuple[Any, ...], loss: Loss, floats: Array) -> LinearEvents:
+    """Addresses and views do not travel; they are made anew."""
+    events = LinearEvents(*made_with)
+    events.floats[:] = floats
+    events.set_loss(loss)
+    return events
+
+
+class KernelEvents:
+    """A kernel learner with the same outside; its rounds cost a kernel value for each support row."""
+
+    def __init__(self, rule: Rule, features: int, kernel: Kernel) -> None:
+        self.learner, self.features = Dual(rule, (kernel,), 1, n_jobs=1), features
+        self.rule, self.loss_sum, self.s_sum = rule, 0.0, 0.0
+        self._round = read_only(np.zeros(1, np.int64)), read_only(np.ones(1))
+
+    def set_loss(self, loss: Loss) -> None:
+        """Suffer this loss from now on."""
+        self.learner.rule = replace(self.rule, loss=replace(loss, L=self.rule.loss.L))
+
+    def predict(self, x: Array) -> float:
+        """f_t(x), or infinity where x is refused."""
+        if _refused(x, self.features, 0.0):
+            return inf
+        return float(self.learner.model(last=True).decide(x[None])[0, 0])
+
+    def learn(self, x: Array, y: float) -> float:
+        """Play a round; returns the loss suffered, or infinity where x or y is refused."""
+        if _refused(x, self.features, y):
+            return inf
+        target = read_only(np.array([[y]]))
+        ((_, P),) = self.learner.play(
+            x[None], target, *self._round, first=int(self.learner.S.t[0, 0])
+        )
+        loss, p = self.learner.rule.loss, float(P[0, 0])
+        self.loss_sum += (value := loss.value(y, p, loss.theta))
+        self.s_sum += abs(loss.grad(y, p, loss.theta))
+        return value
