@@ -16,7 +16,7 @@ from ._loops import total_loss
 from ._orders import Rounds, as_given, content, shuffled
 from ._plugs import address
 from ._types import Array, read_only
-from .learners import AVERAGES, Learner, Rule
+from .learners import AVERAGES, Learner, Rule, part
 from .losses import Loss
 from .models import Model
 from .potentials import pistol_choice
@@ -157,7 +157,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
                 task.call_on_fit_task_begin(estimator=self)
                 for at, P in learner.play(X, Y, order, r, first):
                     if number == 0:
-                        self._report(learner, Y, order[at], r[at], P)
+                        self._report(learner, Y, order[at], part(r, at), P)
                     chunk = task.subcontext(task_name="rows").call_on_fit_task_begin(estimator=self)
                     if self._end(chunk, X, y):
                         break

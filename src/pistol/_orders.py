@@ -72,6 +72,8 @@ def _in_units(x: Array, largest: Array) -> Array:
 
 def as_given(weight: Array) -> Rounds:
     """The rows as they come: weight 2.5 is two rounds of size 1 and one of size 0.5."""
+    if weight.strides == (0,):  # no weights were given
+        return read_only(np.arange(len(weight))), weight
     copies = np.ceil(weight).astype(np.int64)
     rows = np.repeat(np.arange(len(weight)), copies)
     r = np.ones(len(rows))

@@ -113,7 +113,7 @@ class Primal(Vectors):
         rule, rows = self.rule, as_rows(X)
         for at, P in chunks(order, len(self.g), CHUNK):
             _loops.learn_primal(
-                rows, Y, order[at], r[at], rule.grad, rule.theta(len(self.g)),
+                rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.g)),
                 rule.c, rule.a, rule.b, rule.power, self.bias,
                 self.g, self.u, self.S, P,
             )  # fmt: skip
@@ -147,7 +147,7 @@ class Coordinates(Vectors):
         rule, rows = self.rule, as_rows(X)
         for at, P in chunks(order, len(self.state), CHUNK):
             _loops.learn_coordinates(
-                rows, Y, order[at], r[at], rule.grad, rule.theta(len(self.state)),
+                rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.state)),
                 rule.c, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
                 self.state, self.S, P,
             )  # fmt: skip
@@ -187,15 +187,16 @@ class Dual:
         Should a kernel function fail on the way, or an interrupt come, the block under way is lost
         and no more.
         """
-        place = np.full(X.shape[0], -1)
+        place = np.full(X.shape[0], -1, np.int32 if X.shape[0] + self.ids.n < 2**31 else np.int64)
         known = np.flatnonzero(self.ids.values >= first)
         place[self.ids.values[known] - first] = known
+        self._reserve(X)
         with workers(self.n_jobs) as threads:
             for at, P in chunks(order, self.columns, BLOCK):
                 n = self.ids.n
                 try:
                     with one_blas_thread():
-                        self._play_block(X, Y, order[at], r[at], P, place, first, threads)
+                        self._play_block(X, Y, order[at], part(r, at), P, place, first, threads)
                 except BaseException:
                     self._truncate(n)
                     raise
@@ -231,6 +232,16 @@ class Dual:
         self._keep(points, a_sq, order, place, first, coef, u)
         self.S = S
 
+    def _reserve(self, X: Any) -> None:
+        """Room for all rows of X, so that none has to move when there are more support rows."""
+        for growing in (self.sq, self.ids, self.coef, self.u):
+            growing.reserve(X.shape[0])
+        if self.kernels[0].base is precomputed_base:
+            X = np.empty((X.shape[0], 1))
+        if self.store is None:
+            self.store = Store(X)
+        self.store.reserve(X)
+
     def _points(self, X: Any, order: Array, first: int) -> tuple[Any, Any, Array]:
         """Rows to be scored, the same as support rows, and their squared norms."""
         A = X[order] if self.store is None else like(self.store.rows, X[order])
@@ -247,8 +258,7 @@ class Dual:
         new = place[rows] < 0
         rows, at = rows[new], used[at[new]]
         place[rows] = self.ids.n + np.arange(len(rows))
-        if self.store is None:
-            self.store = Store(points)
+        assert self.store is not None
         self.store.append(points[at])
         self.sq.append(sq[at])
         self.ids.append(first + rows)
@@ -298,6 +308,11 @@ def chunks(order: Array, columns: int, size: int) -> Chunks:
     for lo in range(0, len(order), size):
         at = slice(lo, min(lo + size, len(order)))
         yield at, np.empty((at.stop - lo, columns))
+
+
+def part(r: Array, at: slice) -> Array:
+    """A chunk of the rounds' sizes, which may be one number repeated."""
+    return read_only(np.ascontiguousarray(r[at]))
 
 
 Learner = Primal | Coordinates | Dual

@@ -143,12 +143,16 @@ class Growing:
     def values(self) -> Array:
         return self._room[: self.n]
 
-    def append(self, x: Array) -> None:
-        dtype = np.result_type(self._room, x)
-        if len(self._room) < self.n + len(x) or dtype != self._room.dtype:
-            room = np.empty((max(2 * self.n, self.n + len(x)), *self._room.shape[1:]), dtype)
+    def reserve(self, more: int, dtype: Any = None) -> None:
+        """Make room; what is not yet written takes no memory until it is."""
+        dtype = np.result_type(self._room, dtype or self._room)
+        if len(self._room) < self.n + more or dtype != self._room.dtype:
+            room = np.empty((max(2 * self.n, self.n + more), *self._room.shape[1:]), dtype)
             room[: self.n] = self.values
             self._room = room
+
+    def append(self, x: Array) -> None:
+        self.reserve(len(x), x.dtype)
         self._room[self.n : self.n + len(x)] = x
         self.n += len(x)
 
@@ -177,6 +181,15 @@ class Store:
             return self._data.values
         parts = (self._data.values, self._indices.values, self._indptr.values)
         return sp.csr_array(parts, shape=(len(parts[2]) - 1, self.width), copy=False)
+
+    def reserve(self, like: Any) -> None:
+        """Make room for all rows of a matrix, so that rows never move while it is played."""
+        if self.sparse:
+            self._indptr.reserve(like.shape[0])
+            self._indices.reserve(getattr(like, "nnz", like.size))
+            self._data.reserve(getattr(like, "nnz", like.size), like.dtype)
+        else:
+            self._data.reserve(like.shape[0], like.dtype)
 
     def append(self, X: Any) -> None:
         if self.sparse:

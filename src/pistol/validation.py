@@ -71,7 +71,9 @@ def canonical(X: Any) -> Any:
 
 
 def check_weight(sample_weight: Any, X: Any) -> Array:
-    """Non-negative finite weights, one a row."""
+    """Non-negative finite weights, one a row; a number without a row's memory if there are none."""
+    if sample_weight is None:
+        return np.broadcast_to(1.0, X.shape[0])
     return check_rounds(np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64)))
 
 
