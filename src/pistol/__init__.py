@@ -1,11 +1,7 @@
 """Kernel and linear learning with nothing to tune."""
 
-from ._kernel_machines import (
-    AveragedSGDClassifier,
-    KernelPerceptron,
-    PistolClassifier,
-    PistolRegressor,
-)
+from ._baselines import AveragedSGDClassifier, KernelPerceptron
+from ._kernel_machines import PistolClassifier, PistolRegressor
 from ._linear_machines import LinearPistolClassifier, LinearPistolRegressor
 
 __version__ = "0.1.0"

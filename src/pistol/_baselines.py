@@ -1,0 +1,191 @@
+"""The paper's baselines, Algorithms 1 and 2: other choices of c_t on the same loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._kernel_machines import KernelMachine
+from ._tasks import Classifier
+from .learners import AVERAGES, Rule
+from .losses import LOSSES, Loss
+from .potentials import sgd_choice
+from .validation import check_choice
+
+
+class AveragedSGDClassifier(KernelMachine, Classifier):
+    """Averaged stochastic gradient descent in a kernel space: the paper's Algorithm 1.
+
+    The baseline that PiSTOL removes the step size from: c_t = η on the same loop.
+
+    Parameters
+    ----------
+    eta : "anytime", "horizon" or float, default="anytime"
+        Step size: 1/√t (lazily, f_t = g_{t-1}/√t); 1/√T, with T known in `fit`; or a number, which
+        is Algorithm 1 to the letter.
+    kernel : str or callable, default="rbf"
+        As in :class:`PistolClassifier`.
+    gamma : "scale", "auto" or float, default="scale"
+        As in :class:`PistolClassifier`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    loss : str or Loss, default="smooth_hinge"
+        As in :class:`PistolClassifier`.
+    average : "linear", "uniform" or None, default="uniform"
+        Weight t on f_t, the paper's equal weights, or the last f.
+    passes : int, default=1
+        How often `fit` plays the rows.
+    orders : int or None, default=1
+        Random orders whose models are averaged; None plays the rows as they come.
+    random_state : int, RandomState or None, default=None
+        Seeds the random orders.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights.
+    n_jobs : int or None, default=None
+        Threads that share the kernel values; None means all cores.
+    verbose : bool, default=False
+        Print online loss and error each time the number of rounds has doubled.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    support_, support_vectors_, dual_coef_, n_support_ : arrays and int
+        The model's expansion.
+    t_ : float
+        Rounds played.
+    online_loss_, online_error_ : float
+        Mean loss and error on each row before it was learned.
+    norm_ : float or array
+        ‖f‖ of the model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from pistol import AveragedSGDClassifier
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> AveragedSGDClassifier(random_state=0).fit(X, y).score(X, y) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        eta: str | float = "anytime",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        loss: str | Loss = "smooth_hinge",
+        average: str | None = "uniform",
+        passes: int = 1,
+        orders: int | None = 1,
+        random_state: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.eta = eta
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.average = average
+        self.passes = passes
+        self.orders = orders
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rule(self, T: float | None) -> Rule:
+        check_choice("average", self.average, AVERAGES)
+        potential, eta = sgd_choice(self.eta, T)
+        return Rule(self._loss(), potential, 1.0, eta, self.average)
+
+
+class KernelPerceptron(KernelMachine, Classifier):
+    """The kernel Perceptron: the paper's Algorithm 2.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        As in :class:`PistolClassifier`.
+    gamma : "scale", "auto" or float, default="scale"
+        As in :class:`PistolClassifier`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    average : "linear", "uniform" or None, default=None
+        The algorithm returns its last f; an average makes it the averaged Perceptron.
+    passes : int, default=1
+        How often `fit` plays the rows.
+    orders : int or None, default=1
+        Random orders whose models are averaged; None plays the rows as they come.
+    random_state : int, RandomState or None, default=None
+        Seeds the random orders.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights.
+    n_jobs : int or None, default=None
+        Threads that share the kernel values; None means all cores.
+    verbose : bool, default=False
+        Print online loss and error each time the number of rounds has doubled.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    support_, support_vectors_, dual_coef_, n_support_ : arrays and int
+        The model's expansion.
+    t_ : float
+        Rounds played.
+    online_loss_, online_error_ : float
+        Mean loss and share of mistakes on each row before it was learned.
+    norm_ : float or array
+        ‖f‖ of the model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from pistol import KernelPerceptron
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> KernelPerceptron(gamma=2.0, random_state=0).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        average: str | None = None,
+        passes: int = 1,
+        orders: int | None = 1,
+        random_state: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.average = average
+        self.passes = passes
+        self.orders = orders
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _loss(self) -> Loss:
+        return LOSSES["perceptron"]
+
+    def _rule(self, T: float | None) -> Rule:
+        check_choice("average", self.average, AVERAGES)
+        return Rule(self._loss(), "constant", 1.0, 1.0, self.average)
