@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -35,3 +36,44 @@ def demo(
     from ._demo import run
 
     run(picture, Console())
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="Which; all if none is named.")] = None,
+    toy: Annotated[bool, typer.Option("--toy", help="Seconds, not hours: does it run?")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results: benchmarks/results, or benchmarks/toy with --toy."),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="A time is the best of this many.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep what is measured.")] = False,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="Change a size, as svc_rows=5000."),
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="Name the benchmarks and sizes.")] = False,
+) -> None:
+    """Measure us beside the peers and write tables and pictures."""
+    from . import benchmarks
+
+    console = Console()
+    size = benchmarks.TOY if toy else benchmarks.FULL
+    if show:
+        for name in benchmarks.BENCHMARKS:
+            console.print(f"{name:10} {benchmarks.about(name)}", markup=False)
+        console.print("Sizes: " + ", ".join(f"{k}={v}" for k, v in asdict(size).items()))
+        return
+    unknown = [name for name in names or [] if name not in benchmarks.BENCHMARKS]
+    if unknown:
+        known = ", ".join(benchmarks.BENCHMARKS)
+        raise typer.BadParameter(f"no benchmark {unknown[0]!r}; choose from {known}")
+    changes = [*(change or []), *([f"repeats={repeats}"] if repeats else [])]
+    try:
+        size = benchmarks.resized(size, changes)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    folder = out or Path("benchmarks", "toy" if toy else "results")
+    benchmarks.run(names or list(benchmarks.BENCHMARKS), size, folder, console, resume)

@@ -128,7 +128,7 @@ class Learner:
 
     @property
     def s_sum(self) -> float:
-        """Σ |s_t|."""
+        """Σ abs(s_t), the sum of the magnitudes of the subgradients."""
         return 0.0 if self._events is None else self._events.s_sum
 
     def predict(self, x: Any) -> float:

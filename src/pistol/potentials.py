@@ -28,13 +28,15 @@ def _capped(scale, exponent):
 @njit(cache=True)
 def pistol(g_norm_sq, alpha, t, b):
     """Algorithm 3, line 4: c = (b/α) exp(‖g‖²/2α)."""
-    return _capped(b / alpha, 0.5 * g_norm_sq / alpha)
+    inverse = 1.0 / alpha
+    return _capped(b * inverse, 0.5 * g_norm_sq * inverse)
 
 
 @njit(cache=True)
 def pistol_anytime(g_norm_sq, alpha, t, b):
     """Algorithm 3 with b_t = b √(2α), which needs no horizon; `b="anytime"` means b = ½."""
-    return _capped(b * sqrt(2.0 / alpha), 0.5 * g_norm_sq / alpha)
+    inverse = 1.0 / alpha
+    return _capped(b * sqrt(2.0 * inverse), 0.5 * g_norm_sq * inverse)
 
 
 @njit(cache=True)

@@ -1,0 +1,127 @@
+"""Benchmarks: us beside the peers, in one process, warm, best of several. `pistol bench` runs them.
+
+A benchmark is a function of a `Size` that returns a `Result`; its docstring says what it compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from . import report
+from .growth import growth
+from .kernels import classes, engine, million, svm_a9a, svm_wisdm
+from .linear import asgd, online, sgd
+from .protocol import FULL, TOY, Result, Size, SkipError
+from .vowpal import vw
+
+__all__ = [
+    "BENCHMARKS",
+    "FULL",
+    "TOY",
+    "Result",
+    "Size",
+    "SkipError",
+    "about",
+    "measure",
+    "resized",
+    "run",
+]
+
+BENCHMARKS: dict[str, Callable[[Size], Result]] = {
+    "svm-wisdm": svm_wisdm,
+    "svm-a9a": svm_a9a,
+    "engine": engine,
+    "classes": classes,
+    "million": million,
+    "vw": vw,
+    "sgd": sgd,
+    "online": online,
+    "asgd": asgd,
+    "growth": growth,
+}
+
+
+def about(name: str) -> str:
+    """What a benchmark compares, in a sentence."""
+    return (BENCHMARKS[name].__doc__ or "").splitlines()[0]
+
+
+def resized(size: Size, changes: Sequence[str]) -> Size:
+    """A size with some numbers changed, each given as "name=number"."""
+    known = {f.name: type(getattr(size, f.name)) for f in fields(size) if f.name != "name"}
+    for change in changes:
+        name, _, value = change.partition("=")
+        if name not in known:
+            raise ValueError(f"no size {name!r}; choose from {', '.join(known)}")
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if number <= 0:
+            raise ValueError(f"{name} must be a positive number; got {value!r}")
+        size = replace(size, **{name: known[name](number)})
+    return size
+
+
+def measure(name: str, size: Size) -> Result:
+    """Run one benchmark; where something it needs is missing, the result says what."""
+    try:
+        result = BENCHMARKS[name](size)
+    except SkipError as reason:
+        result = Result(skipped=str(reason))
+    return replace(result, name=name, what=about(name))
+
+
+def run(
+    names: Sequence[str], size: Size, out: Path, console: Console, resume: bool = False
+) -> list[Result]:
+    """Run benchmarks one after the other and keep each result as soon as it is there.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Which, of `BENCHMARKS`.
+    size : Size
+        How much each does.
+    out : Path
+        Folder for the results and the page that is made of all results in it.
+    console : Console
+        Where progress and the table are shown.
+    resume : bool, default=False
+        Do not measure again what this folder has at this size.
+
+    Returns
+    -------
+    results : list of Result
+        In the order of the names.
+    """
+    results = []
+    for number, name in enumerate(names, 1):
+        result = report.finished(name, size, out) if resume else None
+        state = "kept"
+        if result is None:
+            with console.status(f"[{number}/{len(names)}] {name}: {about(name)}"):
+                result = measure(name, size)
+            report.write(result, size, out)
+            report.page(out, list(BENCHMARKS))
+            state = "skipped" if result.skipped else "done"
+        results.append(result)
+        console.print(f"[{number}/{len(names)}] {name}: {_line(result, state)}", markup=False)
+    console.print(report.console_table(results))
+    if size.toy:
+        console.print(report.TOY)
+    console.print(f"Page: {report.page(out, list(BENCHMARKS))}", markup=False, soft_wrap=True)
+    return results
+
+
+def _line(result: Result, state: str) -> str:
+    if result.skipped:
+        return f"skipped, {result.skipped}"
+    text = f"{state}, ours {report.seconds(result.our_seconds)}"
+    if result.ratio is not None:
+        text += f", peer {report.seconds(result.peer_seconds)}, ratio {report.number(result.ratio)}"
+    return f"{text}; {result.goal}: {report.verdict(result)}" if result.goal else text
