@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test docs recompile clean
 
-demo: $(VENV)/.demo
+demo: $(VENV)/.demo $(VENV)/.sources
 	$(BIN)/pistol demo --picture demo.png
 
-test: $(VENV)/.test
+test: $(VENV)/.test $(VENV)/.sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -19,11 +19,16 @@ test: $(VENV)/.test
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
 	$(BIN)/coverage report --fail-under=95 --skip-covered
 
-docs: $(VENV)/.test
+docs: $(VENV)/.test $(VENV)/.sources
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 recompile:
 	find src -name '*.nb[ic]' -delete
+
+# numba keeps the machine code of a loop when a helper in another file has changed
+$(VENV)/.sources: $(VENV)/.made $(wildcard src/pistol/*.py)
+	find src -name '*.nb[ic]' -delete
+	touch $@
 
 clean: recompile
 	rm -rf $(VENV) docs/_build docs/api/generated .coverage .coverage.*

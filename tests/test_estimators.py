@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pistol import (
@@ -234,3 +235,36 @@ def test_a_second_pass_is_a_second_partial_fit(machine, rows, stream, assert_sam
     model = machine(passes=2).fit(X, y)
     assert_same(model, twice, X)
     assert model.t_ == twice.t_ == 80
+
+
+@few
+@given(seed=SEEDS)
+def test_rows_far_from_the_origin_are_told_apart(machine, rows, assert_same, seed):
+    """An offset leaves distinct rows only a few bits apart; they are no copies for all that."""
+    X, y = rows(machine(), n=60)
+    X = X * 100 + 1e6
+    p = np.random.default_rng(seed).permutation(len(X))
+    model, other = (machine(orders=1, random_state=seed) for _ in range(2))
+    assert_same(model.fit(X[p], y[p]), other.fit(X, y), X)
+
+
+def test_a_chunk_of_weight_zero_changes_nothing(machine, rows, stream, assert_same):
+    X, y = rows(machine())
+    model, other = (stream(machine(), X, y) for _ in range(2))
+    model.partial_fit(X[:1] + 5, y[:1], sample_weight=[0.0])
+    assert_same(model, other, X, exact=True)
+
+
+def test_a_single_row_may_have_any_weight(machine, rows, stream, assert_same):
+    X, y = rows(machine())
+    model, other = (stream(machine(), X, y) for _ in range(2))
+    model.partial_fit(X[:1], y[:1], sample_weight=np.broadcast_to(2.0, 1))
+    other.partial_fit(X[[0, 0]], y[[0, 0]])
+    assert_same(model, other, X)
+
+
+def test_labels_may_stand_in_a_column(classifier, rows, assert_same):
+    X, y = rows(classifier())
+    with pytest.warns(DataConversionWarning):
+        model = classifier(class_weight="balanced").fit(X, y[:, None])
+    assert_same(model, classifier(class_weight="balanced").fit(X, y), X)

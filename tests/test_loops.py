@@ -269,3 +269,37 @@ def test_the_averaging_identity_survives_passes_and_repeated_rows(average):
     learner = Dual(Rule(loss, "pistol", 1.0, 1.0, average), (get_kernel("rbf", GAMMA, 1, 0),), 1)
     stream_play(learner, X, y, passes=2)
     assert_allclose(learner.model().decide(X)[:, 0], f_bar(rounds, weights, k, X), 1e-9)
+
+
+@few
+@streams
+def test_the_lazy_form_of_averaged_sgd_divides_by_the_root_of_t(seed, cuts):
+    """The default step of AveragedSGDClassifier: f_t = g_{t-1} / √t."""
+    X, y = make_stream(seed)
+    loss, g, expected = LOSSES["logistic"], np.zeros(D), []
+    for t, (x_t, y_t) in enumerate(zip(X, y), start=1):
+        expected.append(g @ x_t / sqrt(t))
+        g = g - loss.grad(y_t, expected[-1], 0.0) * x_t
+    learner = Primal(Rule(loss, "decaying", 1.0, 1.0, None), D, 1)
+    assert_allclose(play(learner, X, y, cuts)[:, 0], expected, 1e-9, 1e-12)
+
+
+@few
+@given(seed=integers(0, 10**6))
+def test_a_fraction_of_a_round_is_a_fraction_of_its_gradient_and_of_its_time(seed):
+    """Round t of size r is Algorithm 3 with the loss r ℓ, and f_t counts r times in the average."""
+    X, y = make_stream(seed)
+    r = np.random.default_rng(seed).uniform(0.1, 1.0, size=N)
+    loss, k, sizes = LOSSES["logistic"], KERNELS["rbf"], iter(r)
+    rounds = list(
+        reference.pistol(
+            zip(X, y), lambda y, p: next(sizes) * loss.grad(y, p, 0.0), k, 0.5, 1.0, loss.L
+        )
+    )
+    kernel = get_kernel("rbf", GAMMA, 1, 0)
+    learner = Dual(Rule(loss, "pistol", 0.5, 1.0, "uniform"), (kernel,), 1)
+    order, Y = read_only(np.arange(N)), read_only(y.reshape(N, 1))
+    P = np.concatenate([P for _, P in learner.play(X, Y, order, read_only(r))])
+    assert_allclose(P[:, 0], [p for p, _ in rounds], 1e-9, 1e-12)
+    assert_allclose(learner.model().decide(X)[:, 0], f_bar(rounds, list(r), k, X), 1e-9, 1e-12)
+    assert learner.S.t[0, 0] == pytest.approx(r.sum())

@@ -106,7 +106,7 @@ def test_an_unknown_loss_lists_the_choices():
 
 
 @pytest.mark.parametrize("make", [huber_loss, quantile_loss, epsilon_insensitive_loss])
-@pytest.mark.parametrize("theta", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("theta", [-0.5, -1.0, float("nan"), "half"])
 def test_parameters_out_of_range_are_refused(make, theta):
     with pytest.raises(ValueError, match="strictly between"):
         make(theta)

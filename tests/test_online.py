@@ -134,7 +134,8 @@ def test_bad_events_change_nothing():
         ([1.0], 1.0, "one event of 2 features; got 1"),
         ([np.nan, 0.0], 1.0, "finite"),
         ([1e100, 0.0], 1.0, "moderate"),
-        ([1.0, 0.0], np.inf, "y must be finite"),
+        ([1.0, 0.0], np.inf, "y must be -1 or"),
+        ([1.0, 0.0], 0, "y must be -1 or"),
         ([[1.0, 0.0], [0.0, 1.0]], 1.0, "one event"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -153,6 +154,7 @@ def test_bad_events_change_nothing():
         ({"L": "big"}, "L must be a finite number"),
         ({"average": "median"}, "average must be one of"),
         ({"gamma": 0}, "gamma must be"),
+        ({"kernel": "poly", "degree": 2.5}, "degree must be a whole number"),
     ],
 )
 def test_bad_parameters(parameters, message):
@@ -200,11 +202,40 @@ def test_prediction_and_loss_agree_when_an_event_sets_a_new_unit(seed):
         assert learner.learn(x_t, y_t) == approx(abs(y_t - p))
 
 
-def test_events_need_not_be_arrays_of_float64():
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_events_need_not_be_arrays_of_float64(kernel):
     X, y = events(0)
-    learners = [Learner("hinge") for _ in range(4)]
+    learners = [Learner("hinge", kernel=kernel) for _ in range(4)]
     for x_t, y_t in zip(np.round(X, 3).astype(np.float32), y):
         x = x_t.astype(np.float64)
         for learner, form in zip(learners, (x, x.tolist(), x[None], x_t), strict=True):
             learner.learn(form, y_t)
     assert len({learner.predict(X[0]) for learner in learners}) == 1
+
+
+def test_a_comparator_that_does_not_fit_is_refused():
+    X, y = events(0)
+    learner = Learner("hinge", record=True)
+    for x_t, y_t in zip(X, y):
+        learner.learn(x_t, y_t)
+    for h, message in [
+        (([1.0, 2.0, 3.0], X[:1]), "3 coefficients needs as many points"),
+        (([1.0], [[1.0, 0.0]]), "3 features"),
+        (np.zeros(2), "needs 3 entries"),
+        (lambda X: X[:2, 0], "a value a row, 25; it gave 2"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            learner.regret(h)
+
+
+def test_targets_of_regression_must_be_finite():
+    with pytest.raises(ValueError, match="y must be finite"):
+        Learner("absolute").learn([1.0], np.nan)
+
+
+def test_a_learner_says_what_it_is():
+    learner = Learner("hinge", kernel="rbf", gamma=0.5)
+    assert (
+        repr(learner) == "Learner('hinge', Kernel('rbf', gamma=0.5, degree=3, coef0=0), a=3, t=0)"
+    )
+    assert "per_coordinate=True" in repr(Learner("hinge", per_coordinate=True))

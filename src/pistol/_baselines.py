@@ -6,6 +6,7 @@ from typing import Any
 
 from ._kernel_machines import KernelMachine
 from ._tasks import Classifier
+from ._types import Array
 from .learners import AVERAGES, Rule
 from .losses import LOSSES, Loss
 from .potentials import sgd_choice
@@ -185,6 +186,10 @@ class KernelPerceptron(KernelMachine, Classifier):
 
     def _loss(self) -> Loss:
         return LOSSES["perceptron"]
+
+    def _mistakes(self, P: Array, Y: Array) -> Array:
+        """Algorithm 2 takes a score of zero for a mistake."""
+        return P[:, 0] * Y[:, 0] <= 0 if P.shape[1] == 1 else super()._mistakes(P, Y)
 
     def _rule(self, T: float | None) -> Rule:
         check_choice("average", self.average, AVERAGES)

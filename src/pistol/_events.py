@@ -49,7 +49,7 @@ def _scalars(Z):
     return Scalars(cells[0], cells[1], cells[2], cells[3], cells[4])
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _refused(x, features, y):
     """Whether anything about the event is not finite, too large, or of the wrong length."""
     return len(x) != features or not square(x) <= MAX_NORM_SQ or not abs(y) <= MAX_TARGET
@@ -211,19 +211,24 @@ class KernelEvents:
         self.rule, self.loss_sum, self.s_sum = rule, 0.0, 0.0
         self._round = read_only(np.zeros(1, np.int64)), read_only(np.ones(1))
 
+    def _refused(self, x: Array, y: float) -> bool:
+        if not isinstance(x, np.ndarray) or x.dtype != REAL or x.ndim != 1:
+            raise TypeError("not a vector of float64")
+        return len(x) != self.features or not x @ x <= MAX_NORM_SQ or not abs(y) <= MAX_TARGET
+
     def set_loss(self, loss: Loss) -> None:
         """Suffer this loss from now on."""
         self.learner.rule = replace(self.rule, loss=replace(loss, L=self.rule.loss.L))
 
     def predict(self, x: Array) -> float:
         """f_t(x), or infinity where x is refused."""
-        if _refused(x, self.features, 0.0):
+        if self._refused(x, 0.0):
             return inf
         return float(self.learner.model(last=True).decide(x[None])[0, 0])
 
     def learn(self, x: Array, y: float) -> float:
         """Play a round; returns the loss suffered, or infinity where x or y is refused."""
-        if _refused(x, self.features, y):
+        if self._refused(x, y):
             return inf
         target = read_only(np.array([[y]]))
         ((_, P),) = self.learner.play(

@@ -36,8 +36,6 @@ class KernelMachine(Machine):
             check_choice("gamma", gamma, ("scale", "auto"))
             gamma = scale_gamma(X, weight) if gamma == "scale" else 1.0 / X.shape[1]
         check_number("gamma", gamma)
-        if self.kernel == "poly" and degree != int(degree):
-            raise ValueError(f"degree must be a whole number; got {self.degree!r}")
         check_number("coef0", self.coef0, closed=True)
         kernel = get_kernel(self.kernel, gamma, degree, self.coef0)
         return Dual(rule, (kernel,), columns, self.n_jobs)

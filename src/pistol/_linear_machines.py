@@ -17,7 +17,7 @@ class LinearMachine(Machine):
 
     def _new_learner(self, X: Any, weight: Array, columns: int, rule: Rule) -> Learner:
         learner = Coordinates if self.per_coordinate else Primal
-        return learner(rule, X.shape[1], columns, bias=float(self.fit_intercept))
+        return learner(rule, X.shape[1], columns, bias=1.0 if self.fit_intercept else 0.0)
 
     def _weights(self) -> Array:
         model = self._fitted()._model()

@@ -80,7 +80,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels or targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of k counts as k rounds with that row, a weight of 0 as none.
+            A weight of k counts as k rounds with that row, a weight of 0 as none. Weights are
+            counts: scale them to a mean of 1, or few rounds are played.
 
         Returns
         -------
@@ -132,7 +133,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"{name} requires y to be passed, but the target y is None")
         X, y = check_rows(self, X, y, reset=first, multi_output=True)
         self._check_more(X, whole)
-        weight = check_weight(sample_weight, X)
+        weight = check_weight(sample_weight, X, zero=not first)
         Y = self._encode(y, first, classes)
         return X, y, read_only(Y), self._row_weight(y, weight)
 

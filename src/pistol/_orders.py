@@ -65,14 +65,14 @@ def _largest(X: Any, weight: Array) -> Array:
 
 
 def _in_units(x: Array, largest: Array) -> Array:
-    """The bits of x / largest, rounded to float32: the last bits depend on the unit."""
+    """The bits of x / largest without the last sixteen, which would depend on the unit."""
     ratio = np.clip(x, -largest, largest) / largest + 0.0  # + 0.0: -0.0 equals 0.0
-    return ratio.astype(np.float32).view(np.uint32).astype(np.uint64)
+    return (ratio.astype(np.float64).view(np.uint64) + np.uint64(1 << 15)) >> np.uint64(16)
 
 
 def as_given(weight: Array) -> Rounds:
     """The rows as they come: weight 2.5 is two rounds of size 1 and one of size 0.5."""
-    if weight.strides == (0,):  # no weights were given
+    if weight.strides == (0,) and weight[:1] == 1.0:  # no weights were given
         return read_only(np.arange(len(weight))), weight
     copies = np.ceil(weight).astype(np.int64)
     rows = np.repeat(np.arange(len(weight)), copies)

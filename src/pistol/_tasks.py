@@ -32,7 +32,7 @@ class Classifier(ClassifierMixin, Machine):
             if len(self.classes_) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs at least 2 classes; "
-                    f"y has 1 class: {self.classes_[0]!r}"
+                    f"got {len(self.classes_)} class(es): {list(self.classes_)}"
                 )
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
@@ -51,6 +51,7 @@ class Classifier(ClassifierMixin, Machine):
     def _row_weight(self, y: Any, weight: Array) -> Array:
         if self.class_weight is None:
             return weight
+        y = column_or_1d(y)
         per_class = compute_class_weight(
             self.class_weight, classes=self.classes_, y=y, sample_weight=weight
         )
@@ -122,8 +123,12 @@ class Classifier(ClassifierMixin, Machine):
         codes = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
         return self.classes_[codes]
 
+    def _trained_loss(self) -> Loss:
+        """The loss the model was trained with, or will be."""
+        return self.learners_[0].rule.loss if hasattr(self, "learners_") else self._loss()
+
     def _has_link(self) -> bool:
-        loss = self._loss()
+        loss = self._trained_loss()
         if loss.link is None:
             raise AttributeError(f"the {loss.name} loss has no link from scores to probabilities")
         return True
@@ -143,7 +148,7 @@ class Classifier(ClassifierMixin, Machine):
             Each row sums to 1. With more than two classes the one-vs-rest probabilities are
             normalised; a row that all columns refuse gets equal ones.
         """
-        link = self._loss().link
+        link = self._trained_loss().link
         assert link is not None
         scores = self._decide(X)
         P = link(scores)

@@ -18,7 +18,7 @@ from .kernels import Kernel
 from .rows import Block
 
 TILE = 2048  # support rows a tile, at most
-BLOCK = 256  # rows scored together: a tile of values fits a core's own cache
+BLOCK = 384  # rows scored together
 FEW = 4  # columns up to which a tile is multiplied while it is made; BLAS is better at more
 
 _buffers = local()

@@ -23,7 +23,7 @@ class Rows(NamedTuple):
 
 
 class Scalars(NamedTuple):
-    """All that a potential may look at; arrays of shape (kernels, columns) unless noted."""
+    """What is known of g and of time; arrays of shape (kernels, columns) unless noted."""
 
     g_norm_sq: Array  # ‖g‖²
     alpha: Array  # a (L + Σ |s_t| ‖k(x_t, ·)‖)

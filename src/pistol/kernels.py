@@ -104,6 +104,10 @@ class Kernel:
     diagonal: Callable[[Array, Array, Array], Array]  # (K, ‖x‖², theta) -> k(x, x)
     theta: Array
 
+    def __repr__(self) -> str:
+        gamma, degree, coef0 = self.theta
+        return f"Kernel({self.source!r}, gamma={gamma:g}, degree={degree:g}, coef0={coef0:g})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return get_kernel, (self.source, *self.theta.tolist())
 
@@ -176,6 +180,8 @@ def get_kernel(
         base, kernel_map, diagonal = user_base(kernel), identity, _stored
     else:
         base, kernel_map, diagonal = pick(KERNELS, "kernel", kernel)
+        if kernel == "poly" and degree != int(degree):  # a negative base has no such power
+            raise ValueError(f"degree must be a whole number; got {degree!r}")
     theta = read_only(np.array([gamma, degree, coef0], float))
     return Kernel(kernel, base, kernel_map, diagonal, theta)
 

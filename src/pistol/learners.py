@@ -176,7 +176,7 @@ class Dual:
         self.rule, self.kernels, self.n_jobs = rule, kernels, n_jobs
         self.columns = columns
         self.S = rule.scalars(len(kernels), columns)
-        self.store: Store | None = None
+        self.store = Store(np.empty((0, 0)))
         self.sq, self.ids = Growing(), Growing((), np.int64)
         self.coef, self.u = Growing((columns,)), Growing((len(kernels), columns))
 
@@ -218,6 +218,10 @@ class Dual:
         own = partial(kernel_values, self.kernels, points, A, a_sq, a_sq)
         G, (values,) = self._scores(A, a_sq, threads, [own])
         K = np.stack(values)
+        if not np.isfinite(G).all():
+            raise ValueError(
+                "the kernel's values are not finite, or so large that sums of them are not"
+            )
         if not np.abs(K).max(initial=0.0) <= MAX_VALUE:
             raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
         k_xx = np.stack([k.diagonal(values, a_sq, k.theta) for k, values in zip(self.kernels, K)])
@@ -238,15 +242,16 @@ class Dual:
             growing.reserve(X.shape[0])
         if self.kernels[0].base is precomputed_base:
             X = np.empty((X.shape[0], 1))
-        if self.store is None:
+        if not self.store.width:
             self.store = Store(X)
         self.store.reserve(X)
 
     def _points(self, X: Any, order: Array, first: int) -> tuple[Any, Any, Array]:
         """Rows to be scored, the same as support rows, and their squared norms."""
-        A = X[order] if self.store is None else like(self.store.rows, X[order])
+        A = X[order]
         if self.kernels[0].base is precomputed_base:  # a support row is the number of its column
-            return X[order], (first + order)[:, None].astype(np.float64), np.zeros(len(order))
+            return A, (first + order)[:, None].astype(np.float64), np.zeros(len(order))
+        A = like(self.store.rows, A)
         return A, A, sq_norms(A)
 
     def _keep(
@@ -258,7 +263,6 @@ class Dual:
         new = place[rows] < 0
         rows, at = rows[new], used[at[new]]
         place[rows] = self.ids.n + np.arange(len(rows))
-        assert self.store is not None
         self.store.append(points[at])
         self.sq.append(sq[at])
         self.ids.append(first + rows)
@@ -280,18 +284,14 @@ class Dual:
 
     def _truncate(self, n: int) -> None:
         """Forget all support rows but the first n."""
-        for part in (self.store, self.sq, self.ids, self.coef, self.u):
-            if part is not None:
-                part.truncate(n)
+        for growing in (self.store, self.sq, self.ids, self.coef, self.u):
+            growing.truncate(n)
 
     def _scores(
         self, A: Any, a_sq: Array, threads: Workers, more: list[Any]
     ) -> tuple[Array, list[Any]]:
         """g(x) for the rows x of A, of shape (kernels, columns, rows), and what else was asked."""
-        Q = len(self.kernels)
-        if self.store is None:
-            return np.zeros((Q, self.columns, A.shape[0])), threads.run(more)
-        coef = np.broadcast_to(self.coef.values, (Q, *self.coef.values.shape))
+        coef = np.broadcast_to(self.coef.values, (len(self.kernels), *self.coef.values.shape))
         S, s_sq = self.store.rows, self.sq.values
         return scores(self.kernels, S, s_sq, coef, A, a_sq, threads, more)
 
@@ -299,7 +299,7 @@ class Dual:
         """f̄, or the f to come."""
         g = np.broadcast_to(self.coef.values.T, (len(self.kernels), self.columns, self.ids.n))
         coef = self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0), last)
-        rows = np.empty((0, 0)) if self.store is None else self.store.rows
+        rows = self.store.rows
         return Expansion(self.kernels, self.ids.values, rows, self.sq.values, coef, self.n_jobs)
 
 

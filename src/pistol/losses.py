@@ -25,7 +25,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from math import exp, expm1, inf, isfinite, log1p, tanh
+from numbers import Real
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numba import njit
@@ -213,13 +215,13 @@ def quantile_loss(tau: float = 0.5) -> Loss:
 
 def epsilon_insensitive_loss(epsilon: float = 0.1) -> Loss:
     """The support vector regression's loss: errors below ε cost nothing."""
-    _check_theta("epsilon", epsilon, 0.0, inf)
+    _check_theta("epsilon", epsilon, -1e-300, inf)
     name = "epsilon_insensitive"
     return Loss(name, epsilon_insensitive, d_epsilon_insensitive, L=1.0, theta=epsilon)
 
 
 def _check_theta(name: str, theta: float, low: float, high: float) -> None:
-    if not low < theta < high:
+    if not isinstance(theta, Real) or not low < theta < high:
         raise ValueError(f"{name} must lie strictly between {low:g} and {high:g}; got {theta!r}")
 
 
@@ -245,18 +247,24 @@ REGRESSION_LOSSES = {
 
 LOSSES = CLASSIFICATION_LOSSES | REGRESSION_LOSSES
 
-_NOT_LIPSCHITZ = ("squared_error", "squared", "square", "mse", "squared_hinge", "squared_loss")
+_NOT_LIPSCHITZ = (
+    "squared_error", "squared", "square", "squared_loss", "squared_hinge",
+    "mse", "l2", "least_squares", "quadratic",
+)  # fmt: skip
+_checked: WeakSet[Loss] = WeakSet()
 
 
 def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
     """The loss of this name, or a user's own after a check that it is what it says."""
     if isinstance(loss, Loss):
-        return check_loss(loss)
+        if loss not in _checked:
+            _checked.add(check_loss(loss))
+        return loss
     if loss in _NOT_LIPSCHITZ:
+        near = [name for name in ("huber", "modified_huber", "smooth_hinge") if name in registry]
         raise ValueError(
-            f"loss {loss!r} has no Lipschitz constant, which the algorithm needs; "
-            "use 'huber', which is quadratic for small errors and linear for large ones"
-            + (", or 'smooth_hinge'" if "hinge" in loss else "")
+            f"loss {loss!r} has no Lipschitz constant, which the algorithm needs; use "
+            f"{' or '.join(map(repr, near))}: quadratic for small errors, linear for large ones"
         )
     return pick(registry, "loss", loss)
 
@@ -267,7 +275,7 @@ def _built_in(name: str, L: float, H: float, theta: float) -> Loss:
 
 def check_loss(loss: Loss) -> Loss:
     """Refuse a loss whose gradient exceeds L or is no subgradient of its value, at sample points."""
-    if not (isfinite(loss.L) and loss.L > 0):
+    if not (isinstance(loss.L, Real) and isfinite(loss.L) and loss.L > 0):
         raise ValueError(f"L of {loss!r} must be positive and finite; got {loss.L!r}")
     for part in (loss.value, loss.grad):
         if not hasattr(part, "py_func") and not INTERPRETED:

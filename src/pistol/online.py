@@ -25,7 +25,7 @@ from ._events import KernelEvents, LinearEvents
 from ._types import Array
 from .kernels import get_kernel
 from .learners import AVERAGES, Rule
-from .losses import LOSSES, Loss, get_loss
+from .losses import CLASSIFICATION_LOSSES, LOSSES, Loss, get_loss
 from .models import Expansion
 from .potentials import pistol_choice
 from .rows import sq_norms
@@ -114,7 +114,11 @@ class Learner:
         self.record = record
         self._events: LinearEvents | KernelEvents | None = None
         self._rounds: list[tuple[Array, float, Loss]] = []
-        self._current = self.loss
+        self._set_loss(self.loss)
+
+    def __repr__(self) -> str:
+        kernel = "per_coordinate=True" if self.per_coordinate else repr(self._kernel)
+        return f"Learner({self.loss.name!r}, {kernel}, a={self.a:g}, t={self.t})"
 
     @property
     def t(self) -> int:
@@ -162,6 +166,8 @@ class Learner:
         """
         if loss is not None or self._current is not self.loss:
             self._set_loss(self.loss if loss is None else get_loss(loss, LOSSES))
+        if self._margin and y != 1 and y != -1:
+            raise ValueError(f"y must be -1 or +1 for the {self._current.name} loss; got {y!r}")
         events = self._events or self._new_events(_row(x))
         try:
             suffered = events.learn(x, y)
@@ -203,23 +209,36 @@ class Learner:
 
     def _evaluate(self, h: Comparator, X: Array) -> Array:
         if callable(h):
-            return np.asarray(h(X), np.float64).ravel()
+            values = np.asarray(h(X), np.float64).ravel()
+            if len(values) != len(X):
+                raise ValueError(f"h must give a value a row, {len(X)}; it gave {len(values)}")
+            return values
         if isinstance(h, tuple):
             coef = np.asarray(h[0], np.float64).reshape(1, 1, -1)
             points = np.ascontiguousarray(np.atleast_2d(np.asarray(h[1], np.float64)))
+            if points.shape != (coef.size, X.shape[1]):
+                raise ValueError(
+                    f"an expansion of {coef.size} coefficients needs as many points of "
+                    f"{X.shape[1]} features; got points of shape {points.shape}"
+                )
             ids = np.arange(len(points))
             model = Expansion((self._kernel,), ids, points, sq_norms(points), coef)
             return model.decide(X)[:, 0]
         if self._kernel.source != "linear":
             raise ValueError("a weight vector is a comparator for the linear kernel only")
-        return X @ np.asarray(h, np.float64)
+        weights = np.asarray(h, np.float64)
+        if weights.shape != X.shape[1:]:
+            raise ValueError(
+                f"a weight vector needs {X.shape[1]} entries; got shape {weights.shape}"
+            )
+        return X @ weights
 
     def _set_loss(self, loss: Loss) -> None:
         if loss.L > self.L * (1 + 1e-12):
             raise ValueError(
                 f"this learner was promised losses with L ≤ {self.L:g}; {loss.name!r} has {loss.L:g}"
             )
-        self._current = loss
+        self._current, self._margin = loss, loss.name in CLASSIFICATION_LOSSES
         if self._events is not None:
             self._events.set_loss(loss)
 

@@ -78,15 +78,15 @@ def _choice(
     horizon: Callable[[float], float],
     T: float | None,
 ) -> tuple[str, float]:
-    if value == "anytime":
+    if isinstance(value, str) and value == "anytime":
         return anytime, at_anytime
-    if value == "horizon":
+    if isinstance(value, str) and value == "horizon":
         if T is None:
             raise ValueError(
                 f"{name}='horizon' needs the number of rounds in advance, which only fit knows; "
                 f"for a stream use {name}='anytime' or a number"
             )
         return fixed, horizon(max(T, 1e-300))
-    if not isinstance(value, Real) or not 0 < value < inf:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < inf:
         raise ValueError(f"{name} must be 'anytime', 'horizon' or a positive number; got {value!r}")
     return fixed, float(value)

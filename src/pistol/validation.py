@@ -17,6 +17,7 @@ from .rows import sq_norms
 
 MAX_NORM_SQ = 1e140  # beyond it products of scores, sums and multipliers could overflow
 MAX_WEIGHT = 1e6  # weight k is k rounds
+MAX_ROUNDS = 2e8  # of one call; each takes sixteen bytes
 MAX_TARGET = 1e300
 CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 DTYPES = [np.float64, np.float32]
@@ -70,11 +71,15 @@ def canonical(X: Any) -> Any:
     return X
 
 
-def check_weight(sample_weight: Any, X: Any) -> Array:
-    """Non-negative finite weights, one a row; a number without a row's memory if there are none."""
+def check_weight(sample_weight: Any, X: Any, *, zero: bool) -> Array:
+    """Non-negative finite weights, one a row; a number without a row's memory if there are none.
+
+    All of them may be zero in a later chunk of a stream, which then changes nothing.
+    """
     if sample_weight is None:
         return np.broadcast_to(1.0, X.shape[0])
-    return check_rounds(np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64)))
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, allow_all_zero_weights=zero)
+    return check_rounds(np.asarray(weight))
 
 
 def check_rounds(weight: Array, name: str = "sample_weight") -> Array:
@@ -88,6 +93,11 @@ def check_rounds(weight: Array, name: str = "sample_weight") -> Array:
         raise ValueError(
             f"{name} counts rounds and may be at most {MAX_WEIGHT:g}; got {weight.max():g}: "
             "divide all weights by a constant"
+        )
+    if weight.sum() > MAX_ROUNDS:
+        raise ValueError(
+            f"{name} adds up to {weight.sum():g} rounds; at most {MAX_ROUNDS:g} can be played in one "
+            "call: divide all weights by a constant"
         )
     return weight
 
@@ -142,6 +152,7 @@ def check_count(name: str, value: Any, *, none: str = "") -> None:
 
 def check_choice(name: str, value: Any, choices: Any) -> None:
     """One of a few values."""
-    if not any(value is choice or value == choice for choice in choices):
+    plain = value is None or isinstance(value, str)
+    if not plain or value not in choices:
         given = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {given}; got {value!r}")
