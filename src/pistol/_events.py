@@ -29,8 +29,9 @@ from .validation import MAX_NORM_SQ, MAX_TARGET
 (
     G_NORM, ALPHA, C_SUM, T, WEIGHT, TARGET, SIZE, SCORE, A, B, L, POWER, THETA, LOSS_SUM, S_SUM, HEAD,
 ) = range(16)  # fmt: skip
-# The vector of integers: addresses of the plugs, the row's number, where it begins and ends, columns.
-GRAD, VALUE, POTENTIAL, ORDER, BEGIN, END, COLUMNS = range(7)
+# The vector of integers: addresses of the plugs, whether b_t grows, the row's number, where it begins
+# and ends, and its columns.
+GRAD, VALUE, POTENTIAL, ANYTIME, ORDER, BEGIN, END, COLUMNS = range(8)
 
 REAL = np.dtype(np.float64)
 
@@ -111,7 +112,7 @@ def learn_coordinates(Z, N, x, y):
     state = Z[HEAD:].reshape(1, d + 1, _loops.FIELDS)
     _learn_coordinates(
         X, _cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE], N[GRAD], Z[THETA:LOSS_SUM],
-        N[POTENTIAL], Z[A], Z[B], Z[L], Z[POWER], 0.0, state, S, _cell(Z, SCORE),
+        N[ANYTIME], Z[A], Z[B], Z[L], Z[POWER], 0.0, state, S, _cell(Z, SCORE),
     )  # fmt: skip
     return _suffer(Z, N, y)
 
@@ -128,9 +129,8 @@ def predict_coordinates(Z, N, x):
             total += state[f, _loops.W] * x[f]
         else:
             own = state[f : f + 1].copy()
-            total += _loops.predict_coordinate(
-                own, 0, x[f], Z[WEIGHT], N[POTENTIAL], Z[A], Z[B], Z[L], Z[T]
-            )
+            _loops.set_unit(own, 0, x[f], Z[WEIGHT], N[ANYTIME], Z[A], Z[B], Z[L])
+            total += own[0, _loops.W] * x[f]
     return total
 
 
@@ -149,6 +149,7 @@ class LinearEvents:
         self.learner = self._learner(rule, features, per_coordinate, x_max)
         self.floats[[SIZE, A, B, L, POWER]] = 1.0, rule.a, rule.b, rule.loss.L, rule.power
         self.integers[END], self.integers[POTENTIAL] = features, rule.c
+        self.integers[ANYTIME] = rule.anytime
         self.set_loss(rule.loss)
 
     def _learner(

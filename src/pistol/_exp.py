@@ -1,4 +1,4 @@
-"""exp for x ≤ 0 as straight-line arithmetic, so that a loop over it becomes SIMD code.
+"""exp as straight-line arithmetic, so that a loop over it becomes SIMD code.
 
 exp(x) = 2^n e^r with n = round(x / ln 2) and |r| ≤ ln 2 / 2. e^r is a polynomial: the Taylor
 polynomial of degree 13 in float64, a fitted one of degree 7 in float32 (Cephes' coefficients), each
@@ -39,7 +39,7 @@ _LOG2_E = 1.4426950408889634
 _LN2_HI = 0.6931471803691238  # ln 2 in two parts: n · _LN2_HI is exact
 _LN2_LO = 1.9082149292705877e-10
 _ROUND = 6755399441055744.0  # 1.5 · 2^52
-_SMALLEST = -708.0  # exp(-708) ≈ 3e-308; below it the kernel value is zero
+_SMALLEST = -700.0  # exp(-700) ≈ 1e-304; nothing is smaller than that
 
 
 @njit(inline="always")
@@ -63,15 +63,15 @@ def _exp64(x):
     e = e * r + 1.0
     e = e * r + 1.0
     scale = _float64((_bits64(shifted) << 52) + (1023 << 52))
-    return e * scale if x > _SMALLEST else 0.0
+    return e * scale
 
 
 _f = np.float32
 _LOG2_E_32, _LN2_HI_32, _LN2_LO_32 = _f(_LOG2_E), _f(0.693359375), _f(-2.12194440e-4)
-_ROUND_32, _SMALLEST_32 = _f(12582912.0), _f(-87.0)  # 1.5 · 2^23; exp(-87) ≈ 2e-38
+_ROUND_32, _SMALLEST_32 = _f(12582912.0), _f(-80.0)  # 1.5 · 2^23; exp(-80) ≈ 2e-35
 _C7, _C6, _C5 = _f(1.9875691500e-4), _f(1.3981999507e-3), _f(8.3334519073e-3)
 _C4, _C3, _C2 = _f(4.1665795894e-2), _f(1.6666665459e-1), _f(5.0000001201e-1)
-_ONE, _ZERO = _f(1.0), _f(0.0)
+_ONE = _f(1.0)
 _BITS, _BIAS = np.int32(23), np.int32(127 << 23)
 
 
@@ -88,16 +88,16 @@ def _exp32(x):
     e = e * r + _C2
     e = (e * r) * r + r + _ONE
     scale = _float32((_bits32(shifted) << _BITS) + _BIAS)
-    return e * scale if x > _SMALLEST_32 else _ZERO
+    return e * scale
 
 
-def exp_negative(x):
-    """exp(x) for x ≤ 0 in the precision of x, to about one unit in the last place."""
+def fast_exp(x):
+    """exp(x) for x ≤ 700 (80 in float32), to about one unit in the last place of its precision."""
     return _exp32(x) if isinstance(x, np.float32) else _exp64(x)
 
 
-@overload(exp_negative, inline="always")
-def _exp_negative(x):
+@overload(fast_exp, inline="always")
+def _fast_exp(x):
     if x == types.float32:
         return lambda x: _exp32(x)
     return lambda x: _exp64(x)

@@ -29,6 +29,7 @@ from ._types import (
     scalars,
     table,
 )
+from .potentials import pistol, pistol_anytime
 from .rows import add, dot, row, square
 
 W_MAX = 1e150  # its square, and its product with any feature, stay finite
@@ -121,64 +122,95 @@ W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, FIELDS = 0, 1, 2, 3, 4, 5, 6, 8
 
 
 @njit(inline="always")
-def _set_weight(Z, f, weight, potential, a, b, L, t):
-    """Line 4 of Algorithm 3 for coordinate f, measured in units of m."""
+def _note(Z, f, weight, a, L, h_sq, alpha, n):
+    """Note h² and α of coordinate f, in units of m; its weight so far gets its share."""
     Z[f, W_SUM] += Z[f, W] * (weight - Z[f, SEEN])
     Z[f, SEEN] = weight
-    h, unit = Z[f, THETA] * Z[f, INVERSE_M], Z[f, INVERSE_M]
-    w = call_potential(potential, h * h, a * (L + Z[f, G_SUM] * unit), t, b) * h * unit
-    Z[f, W] = max(-W_MAX, min(W_MAX, w))
+    unit = Z[f, INVERSE_M]
+    h = Z[f, THETA] * unit
+    h_sq[n] = h * h
+    alpha[n] = a * (L + Z[f, G_SUM] * unit)
 
 
 @njit(inline="always")
-def predict_coordinate(Z, f, x, weight, potential, a, b, L, t):
-    """w x; a new largest magnitude changes the unit before it is used."""
-    if abs(x) > Z[f, M]:
-        Z[f, M] = abs(x)
-        Z[f, INVERSE_M] = 1.0 / abs(x)
-        _set_weight(Z, f, weight, potential, a, b, L, t)
-    return Z[f, W] * x
+def _set_weight(Z, f, c):
+    """Line 4 of Algorithm 3 for coordinate f, measured in units of m: w = c h / m."""
+    unit = Z[f, INVERSE_M]
+    Z[f, W] = max(-W_MAX, min(W_MAX, c * (Z[f, THETA] * unit) * unit))
 
 
 @njit(inline="always")
-def _update(Z, f, x, s, weight, potential, a, b, L, t):
+def _line_8(Z, f, x, s):
     """Line 8 for coordinate f, with s x in place of s."""
     Z[f, THETA] -= s * x
     Z[f, G_SUM] += abs(s * x)
-    _set_weight(Z, f, weight, potential, a, b, L, t)
+
+
+@njit(cache=True, fastmath={"contract"})
+def _multipliers(anytime, h_sq, alpha, b, c, m):
+    """c of m coordinates at once, as SIMD code."""
+    if anytime:
+        for n in range(m):
+            c[n] = pistol_anytime(h_sq[n], alpha[n], 0.0, b)
+    else:
+        for n in range(m):
+            c[n] = pistol(h_sq[n], alpha[n], 0.0, b)
+
+
+@njit(cache=True)
+def set_unit(Z, f, x, weight, anytime, a, b, L):
+    """Measure coordinate f in units of |x| from now on."""
+    Z[f, M] = abs(x)
+    Z[f, INVERSE_M] = 1.0 / abs(x)
+    h_sq, alpha, c = np.empty(1), np.empty(1), np.empty(1)
+    _note(Z, f, weight, a, L, h_sq, alpha, 0)
+    _multipliers(anytime, h_sq, alpha, b, c, 1)
+    _set_weight(Z, f, c[0])
 
 
 @loop(
     lambda data: types.void(
-        rows_type(data), table, indices, numbers, plug, numbers, plug,
+        rows_type(data), table, indices, numbers, plug, numbers, types.int64,
         real, real, real, real, real, cube, scalars, matrix,
-    )
+    ),
+    fastmath={"contract"},
 )  # fmt: skip
-def learn_coordinates(X, Y, order, r, grad, theta, potential, a, b, L, power, bias, state, S, P):
+def learn_coordinates(X, Y, order, r, grad, theta, anytime, a, b, L, power, bias, state, S, P):
     """Play rounds with one scalar learner a coordinate (Appendix A); the last one is the bias.
 
     A weight moves only when its feature is seen, so its share of the average is brought up to date
-    then.
+    then. The multipliers of a row's coordinates are computed together.
     """
     d = state.shape[1] - 1
+    h_sq, alpha, c = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
     for k in range(len(order)):
         i = order[k]
         cols, vals = row(X, i)
-        t, weight = S.t[0, 0], S.weight[0, 0]
+        m, weight = len(cols), S.weight[0, 0]
         tick(S, r[k], power)
         for j in range(len(state)):
             Z = state[j]
-            p = predict_coordinate(Z, d, bias, weight, potential, a, b, L, t)
-            for n in range(len(cols)):
-                p += predict_coordinate(Z, cols[n], vals[n], weight, potential, a, b, L, t)
+            if bias > Z[d, M]:
+                set_unit(Z, d, bias, weight, anytime, a, b, L)
+            p = Z[d, W] * bias
+            for n in range(m):
+                f, x = cols[n], float(vals[n])
+                if abs(x) > Z[f, M]:  # a new largest magnitude changes the unit before it is used
+                    set_unit(Z, f, x, weight, anytime, a, b, L)
+                p += Z[f, W] * x
             P[k, j] = p
             s = r[k] * call_loss(grad, Y[i, j], p, theta[j])
             if s != 0.0:
-                _update(Z, d, bias, s, S.weight[0, 0], potential, a, b, L, S.t[0, 0])
-                for n in range(len(cols)):
-                    if vals[n] != 0.0:
-                        f, x = cols[n], vals[n]
-                        _update(Z, f, x, s, S.weight[0, 0], potential, a, b, L, S.t[0, 0])
+                now = S.weight[0, 0]
+                for n in range(m):
+                    _line_8(Z, cols[n], float(vals[n]), s)
+                    _note(Z, cols[n], now, a, L, h_sq, alpha, n)
+                _line_8(Z, d, bias, s)
+                _note(Z, d, now, a, L, h_sq, alpha, m)
+                _multipliers(anytime, h_sq, alpha, b, c, m + 1)
+                for n in range(m):
+                    _set_weight(Z, cols[n], c[n])
+                _set_weight(Z, d, c[m])
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers))

@@ -18,7 +18,7 @@ from numba import njit
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
-from ._exp import exp_negative
+from ._exp import fast_exp
 from ._types import Array, loop, pick, read_only
 from .rows import Block, manhattan, products, sq_norms
 
@@ -47,7 +47,7 @@ def gaussian(K, s_sq, a_sq, theta, coef, G):
     for n in range(len(K)):
         k, s = K[n], s_sq[n]
         for i in range(len(k)):
-            k[i] = exp_negative(-gamma * max(s + a_sq[i] - (k[i] + k[i]), zero))
+            k[i] = fast_exp(-gamma * max(s + a_sq[i] - (k[i] + k[i]), zero))
         _accumulate(G, coef[n], k)
 
 
@@ -58,7 +58,7 @@ def laplacian(K, s_sq, a_sq, theta, coef, G):
     for n in range(len(K)):
         k = K[n]
         for i in range(len(k)):
-            k[i] = exp_negative(-gamma * k[i])
+            k[i] = fast_exp(-gamma * k[i])
         _accumulate(G, coef[n], k)
 
 

@@ -55,6 +55,11 @@ class Rule:
         return address(POTENTIALS[self.potential], 4)
 
     @property
+    def anytime(self) -> int:
+        """Whether b_t grows with α: all that a coordinate needs to know of the potential."""
+        return int(self.potential == "pistol_anytime")
+
+    @property
     def power(self) -> float:
         """ω_t = t^power."""
         return AVERAGES[self.average]
@@ -148,7 +153,7 @@ class Coordinates(Vectors):
         for at, P in chunks(order, len(self.state), CHUNK):
             _loops.learn_coordinates(
                 rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.state)),
-                rule.c, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
+                rule.anytime, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
                 self.state, self.S, P,
             )  # fmt: skip
             yield at, P

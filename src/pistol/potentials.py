@@ -13,6 +13,8 @@ from numbers import Real
 
 from numba import njit
 
+from ._exp import fast_exp
+
 # e^300 ≈ 1e130 leaves room for |g(x)| and for the sums of the average below 1e308.
 LOG_C_MAX = 300.0
 C_MAX = exp(LOG_C_MAX)
@@ -22,17 +24,17 @@ LOG_MAX = 700.0  # the largest exponent that exp takes
 @njit(inline="always")
 def _capped(scale, exponent):
     """scale · exp(exponent), or C_MAX where that is less; an infinite product is more."""
-    return min(scale * exp(min(exponent, LOG_MAX)), C_MAX)
+    return min(scale * fast_exp(min(exponent, LOG_MAX)), C_MAX)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def pistol(g_norm_sq, alpha, t, b):
     """Algorithm 3, line 4: c = (b/α) exp(‖g‖²/2α)."""
     inverse = 1.0 / alpha
     return _capped(b * inverse, 0.5 * g_norm_sq * inverse)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def pistol_anytime(g_norm_sq, alpha, t, b):
     """Algorithm 3 with b_t = b √(2α), which needs no horizon; `b="anytime"` means b = ½."""
     inverse = 1.0 / alpha
