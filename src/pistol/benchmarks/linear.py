@@ -100,13 +100,12 @@ def sgd(size: Size) -> Result:
 def _epoch(data: Split, size: Size, shuffle: bool) -> float:
     """Seconds that an epoch adds to a fit of SGDClassifier."""
     settings: dict[str, Any] = {"loss": "log_loss", "tol": None, "shuffle": shuffle}
+
+    def fit(epochs: int) -> Any:
+        return SGDClassifier(max_iter=epochs, **settings).fit(data.X, data.y)
+
     more = 10
-    one, many = (
-        best_of(
-            lambda n=n: SGDClassifier(max_iter=n, **settings).fit(data.X, data.y), 3 * size.repeats
-        )[0]
-        for n in (1, 1 + more)
-    )
+    one, many = (best_of(partial(fit, n), 3 * size.repeats)[0] for n in (1, 1 + more))
     return max(many - one, 1e-9) / more
 
 
