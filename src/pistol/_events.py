@@ -50,7 +50,7 @@ def _scalars(Z):
     return Scalars(cells[0], cells[1], cells[2], cells[3], cells[4])
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _refused(x, features, y):
     """Whether anything about the event is not finite, too large, or of the wrong length."""
     return len(x) != features or not square(x) <= MAX_NORM_SQ or not abs(y) <= MAX_TARGET

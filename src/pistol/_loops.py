@@ -1,4 +1,4 @@
-"""The compiled loops: one per representation of g, no checks, no allocation.
+"""The compiled loops: one per representation of g, without checks.
 
 All predict with f_t = c_t g_{t-1}. `order` names the row played in each round and `r` its size
 (1, or the fraction that is left of a sample weight). P receives the predictions f_t(x_t). The line

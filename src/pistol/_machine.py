@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -100,7 +102,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             schedule = self._schedule(X, Y, weight)
             self.learners_, self._online = learners, np.zeros(3)
         try:
-            return self._play(X, y, Y, schedule)
+            return self._play(X, y, Y, schedule, self.passes)
         except Exception:
             restore(self, before)
             raise
@@ -116,7 +118,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
                 self.learners_, self._online = [learner], np.zeros(3)
         marks = [learner.mark() for learner in self.learners_]
         try:
-            return self._play(X, y, Y, [[as_given(weight)]] * len(marks))
+            return self._play(X, y, Y, [[as_given(weight)]] * len(marks), passes=1)
         except Exception:  # of a kernel function or a callback: undo what can be undone
             pairs = zip(self.learners_, marks, strict=True)
             undone = [learner.roll_back(mark) for learner, mark in pairs]
@@ -137,23 +139,25 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         Y = self._encode(y, first, classes)
         return X, y, read_only(Y), self._row_weight(y, weight)
 
-    def _schedule(self, X: Any, Y: Array, weight: Array) -> list[list[Rounds]]:
-        """The rounds of every pass of every learner."""
+    def _schedule(self, X: Any, Y: Array, weight: Array) -> list[Iterable[Rounds]]:
+        """The rounds of every pass of every learner; a random order is drawn when its turn comes."""
         if self.orders is None:
             return [[as_given(weight)] * self.passes]
         hashes = self._content(X, Y, weight)
         seeds = check_random_state(self.random_state).randint(
             2**31 - 1, size=(self.orders, self.passes)
         )
-        return [[shuffled(hashes, weight, seed) for seed in row] for row in seeds]
+        return [map(partial(shuffled, hashes, weight), row) for row in seeds]
 
-    def _play(self, X: Any, y: Any, Y: Array, schedule: list[list[Rounds]]) -> Self:
+    def _play(
+        self, X: Any, y: Any, Y: Array, schedule: Sequence[Iterable[Rounds]], passes: int
+    ) -> Self:
         """Let each learner play its passes; callbacks may look on, or stop it between two chunks."""
-        root = self._init_callback_context(max_subtasks=sum(map(len, schedule)))
+        root = self._init_callback_context(max_subtasks=passes * len(schedule))
         root.call_on_fit_task_begin(estimator=self, X=X, y=y)
         first, self._n_rows = self._n_rows, self._n_rows + X.shape[0]
-        for learner, passes in zip(self.learners_, schedule, strict=True):
-            for number, (order, r) in enumerate(passes):
+        for learner, rounds in zip(self.learners_, schedule, strict=True):
+            for number, (order, r) in enumerate(rounds):
                 task = root.subcontext(task_name="pass", max_subtasks=None)
                 task.call_on_fit_task_begin(estimator=self)
                 for at, P in learner.play(X, Y, order, r, first):

@@ -1,4 +1,4 @@
-"""Dense, CSR and precomputed rows: the only module that knows about layouts."""
+"""How dense and CSR rows are laid out for the loops, multiplied, and stored."""
 
 from __future__ import annotations
 
