@@ -32,7 +32,7 @@ all_losses = pytest.mark.parametrize("loss", INSTANCES.values(), ids=INSTANCES)
 
 
 def targets(loss):
-    if loss.name in CLASSIFICATION_LOSSES:
+    if loss.name in CLASSIFICATION_LOSSES or loss.coupled:
         return sampled_from([-1.0, 1.0])
     return floats(-50, 50)
 

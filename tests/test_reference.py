@@ -1,6 +1,6 @@
 """The oracle itself: rounds worked by hand, and the algorithms' relations to each other."""
 
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 import pytest
 
@@ -71,3 +71,45 @@ def test_the_average_weighs_every_f():
 
 def test_anytime_b_is_the_square_root_of_alpha():
     assert reference.anytime(8.0) == approx(0.5 * sqrt(16.0))
+
+
+def test_three_rounds_of_vowpal_wabbits_rule_by_hand():
+    """One feature, hinge loss, a = 2, b = 3; its unit grows to 2 in the third round."""
+    stream = [([1.0], 1.0), ([0.01], 1.0), ([2.0], -1.0)]
+    (p1, _), (p2, _), (p3, w3) = reference.vowpal(stream, hinge_grad, a=2.0, b=3.0, features=1)
+    assert p1 == 0.0
+    # round 2: θ = G = m = 1, A = 2·1·(1 + 1) = 4
+    assert p2 == approx(0.01 * 3 * exp(1 / 8) / 4)
+    # round 3: θ = G = 1.01, m = 2, A = 2·2·(1.01 + 2)
+    A = 12.04
+    assert w3 == [approx(3 * sqrt(1.01) * 1.01 / A * exp(1.01**2 / (2 * A)))]
+    assert p3 == approx(2 * w3[0])
+
+
+def test_vowpal_wabbits_rule_is_appendix_a_with_another_b():
+    """With m = 1 throughout, α = a (1 + G) says what G is."""
+    stream = [([1.0], 1.0), ([-0.3], -1.0), ([0.8], 1.0), ([0.5], -1.0)]
+    ours = reference.vowpal(stream, hinge_grad, a=2.0, b=0.5, features=1)
+    theirs = reference.pistol_per_coordinate(
+        stream, hinge_grad, 2.0, lambda alpha: 0.5 * sqrt(alpha / 2.0 - 1.0), 1.0, [1.0]
+    )
+    assert [p for p, _ in ours] == approx([p for p, _ in theirs])
+
+
+def test_the_multinomial_gradient_by_hand():
+    assert reference.d_multinomial(0, [log(2.0), 0.0, 0.0]) == approx([-0.5, 0.25, 0.25])
+
+
+def test_columns_of_the_product_space_share_a_gradient():
+    """Two rounds of two classes on the line, a = b = L = 1: each column is fed ∓½."""
+    stream = [(1.0, 0), (1.0, 1)]
+    rounds = list(
+        reference.product_space(
+            lambda grad: reference.pistol(stream, grad, linear, a=1.0, b=1.0, L=1.0),
+            reference.d_multinomial,
+            2,
+        )
+    )
+    assert [p for p, _ in rounds[0]] == [0.0, 0.0]
+    p = 0.5 * exp(0.25 / 3) / 1.5  # g_1 = ±½, α_1 = 1 + ½
+    assert [p for p, _ in rounds[1]] == approx([p, -p])

@@ -29,9 +29,10 @@ from .validation import MAX_NORM_SQ, MAX_TARGET
 (
     G_NORM, ALPHA, C_SUM, T, WEIGHT, TARGET, SIZE, SCORE, A, B, L, POWER, THETA, LOSS_SUM, S_SUM, HEAD,
 ) = range(16)  # fmt: skip
-# The vector of integers: addresses of the plugs, whether b_t grows, the row's number, where it begins
+# The vector of integers: addresses of the plugs, how b_t grows, the row's number, where it begins
 # and ends, and its columns.
-GRAD, VALUE, POTENTIAL, ANYTIME, ORDER, BEGIN, END, COLUMNS = range(8)
+GRAD, VALUE, POTENTIAL, GROWTH, ORDER, BEGIN, END, COLUMNS = range(8)
+UNCOUPLED = 0  # an event has one column
 
 REAL = np.dtype(np.float64)
 
@@ -84,7 +85,7 @@ def learn_primal(Z, N, x, y):
     g, u = Z[HEAD : HEAD + d + 1].reshape(1, d + 1), Z[HEAD + d + 1 :].reshape(1, d + 1)
     _learn_primal(
         X, _cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE], N[GRAD], Z[THETA:LOSS_SUM],
-        N[POTENTIAL], Z[A], Z[B], Z[POWER], 0.0, g, u, S, _cell(Z, SCORE),
+        UNCOUPLED, N[POTENTIAL], Z[A], Z[B], Z[POWER], 0.0, g, u, S, _cell(Z, SCORE),
     )  # fmt: skip
     return _suffer(Z, N, y)
 
@@ -112,7 +113,7 @@ def learn_coordinates(Z, N, x, y):
     state = Z[HEAD:].reshape(1, d + 1, _loops.FIELDS)
     _learn_coordinates(
         X, _cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE], N[GRAD], Z[THETA:LOSS_SUM],
-        N[ANYTIME], Z[A], Z[B], Z[L], Z[POWER], 0.0, state, S, _cell(Z, SCORE),
+        UNCOUPLED, N[GROWTH], Z[A], Z[B], Z[L], Z[POWER], 0.0, state, S, _cell(Z, SCORE),
     )  # fmt: skip
     return _suffer(Z, N, y)
 
@@ -129,7 +130,7 @@ def predict_coordinates(Z, N, x):
             total += state[f, _loops.W] * x[f]
         else:
             own = state[f : f + 1].copy()
-            _loops.set_unit(own, 0, x[f], Z[WEIGHT], N[ANYTIME], Z[A], Z[B], Z[L])
+            _loops.set_unit(own, 0, x[f], Z[WEIGHT], N[GROWTH], Z[A], Z[B], Z[L])
             total += own[0, _loops.W] * x[f]
     return total
 
@@ -148,8 +149,11 @@ class LinearEvents:
         self.learn_one, self.predict_one = learn.compiled(REAL), predict.compiled(REAL)
         self.learner = self._learner(rule, features, per_coordinate, x_max)
         self.floats[[SIZE, A, B, L, POWER]] = 1.0, rule.a, rule.b, rule.loss.L, rule.power
-        self.integers[END], self.integers[POTENTIAL] = features, rule.c
-        self.integers[ANYTIME] = rule.anytime
+        self.integers[END] = features
+        if per_coordinate:
+            self.integers[GROWTH] = rule.growth
+        else:
+            self.integers[POTENTIAL] = rule.c
         self.set_loss(rule.loss)
 
     def _learner(

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
-from ._machine import Machine
+from ._gram import Gram, GramPlay
+from ._machine import Machine, Way
 from ._orders import mix
 from ._tasks import Classifier, Regressor
-from ._types import Array
-from .kernels import get_kernel, scale_gamma
+from ._tiles import Workers
+from ._types import Array, read_only
+from .kernels import Kernel, get_kernel, scale_gamma
 from .learners import Dual, Learner, Rule
 from .losses import Loss
 from .models import Expansion
+from .sums import MIXED, SUMS
+from .units import Moments, Units, as_it_is, measure, near, typical_square
 from .validation import check_choice, check_gram, check_number
+
+SAMPLE = 2048  # rows that speak for many
+MOST_REPEATS, REPEATED = 10, 60_000  # passes over many rows, and how many rows they may add up to
 
 
 class KernelMachine(Machine):
     """f as an expansion over support rows."""
+
+    scaling = True
+    _units: Units
+    _typical_sq = 0.0
+    _predicted: list[Any] | None = None
 
     def _check_more(self, X: Any, whole: bool) -> None:
         if self.kernel == "precomputed":
@@ -30,15 +44,113 @@ class KernelMachine(Machine):
             return mix(np.arange(1, len(X) + 1, dtype=np.uint64))
         return super()._content(X, Y, weight)
 
-    def _new_learner(self, X: Any, weight: Array, columns: int, rule: Rule) -> Learner:
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "auto"
+
+    def _kernels(self, X: Any, weight: Array) -> tuple[Kernel, ...]:
+        """One kernel, or the sum that a stream plays."""
+        if self._auto:
+            return MIXED.kernels(*self._anchor(X, weight))
+        return (self._kernel(X, weight),)
+
+    def _kernel(self, X: Any, weight: Array) -> Kernel:
+        """The kernel that was asked for."""
         gamma, degree = self.gamma, check_number("degree", self.degree)
         if isinstance(gamma, str):
             check_choice("gamma", gamma, ("scale", "auto"))
             gamma = scale_gamma(X, weight) if gamma == "scale" else 1.0 / X.shape[1]
         check_number("gamma", gamma)
         check_number("coef0", self.coef0, closed=True)
-        kernel = get_kernel(self.kernel, gamma, degree, self.coef0)
-        return Dual(rule, (kernel,), columns, self.n_jobs)
+        return get_kernel(self.kernel, gamma, degree, self.coef0)
+
+    def _anchor(self, Z: Any, weight: Array) -> tuple[float, int]:
+        """Mean squared distance of measured rows, and in how many features they differ."""
+        return typical_square(Z, weight), max(int((self._units.scale > 0).sum()), 1)
+
+    def _new_learner(self, X: Any, columns: int, rule: Rule, kernels: Any) -> Learner:
+        return Dual(rule, kernels, columns, self.n_jobs)
+
+    def _ways(self, X: Any, weight: Array, columns: int, rule: Rule, threads: Workers) -> list[Way]:
+        if self._auto:
+            anchor = self._anchor(X, weight)
+            sums = [each.kernels(*anchor) for each in SUMS]
+        else:
+            sums = [(self._kernel(X, weight),)]
+        gram = Gram(X, [kernel for kernels in sums for kernel in kernels], threads)
+        return [partial(GramPlay, gram, kernels, rule, columns, X, self.n_jobs) for kernels in sums]
+
+    def _fit_many(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+        """A sample of the rows says by which sum, and whether more than one pass is worth it."""
+        if self.kernel == "precomputed":
+            return super()._fit_many(X, y, Y, weight)
+        hashes = self._content(X, Y, weight)
+        sample = np.argsort(np.where(weight > 0, mix(hashes), np.uint64(2**64 - 1)), kind="stable")
+        sample = sample[: int(SAMPLE / np.sqrt(Y.shape[1]))]
+        online, self._online = self._online, np.zeros(3)
+        choice = self._choose(X[sample], read_only(Y[sample]), weight[sample])
+        self._online = online
+        passes = max(1, min(choice.passes, MOST_REPEATS, REPEATED // X.shape[0]))
+        chosen = choice.learners[0]
+        assert isinstance(chosen, Dual)
+        kernels = chosen.kernels
+        self._predicted = []
+        try:
+            self._fit_orders(X, y, Y, weight, kernels, 1, passes)
+            late = self._predicted[len(self._predicted) // 2 :]
+        finally:
+            self._predicted = None
+        order, P = (np.concatenate(parts) for parts in zip(*late, strict=True))
+        self._calibrate(P, Y[order], weight[order])
+        return self
+
+    def _report(self, learner: Learner, Y: Array, order: Array, r: Array, P: Array) -> None:
+        super()._report(learner, Y, order, r, P)
+        if self._predicted is not None:
+            self._predicted.append((order, P))
+
+    # Units of the rows, for kernel="auto"
+
+    def _measure_all(self, X: Any, Y: Array, weight: Array) -> tuple[Any, Array]:
+        X, Y = super()._measure_all(X, Y, weight)
+        if self._auto:
+            self._units = measure(X, weight) if self.scaling else as_it_is(X.shape[1])
+            X = self._units.measure(X)
+        return X, Y
+
+    def _measure_none(self, X: Any, Y: Array) -> None:
+        super()._measure_none(X, Y)
+        self._x_moments, self._units = Moments(X.shape[1]), as_it_is(X.shape[1])
+
+    def _look_again(self, X: Any, Y: Array, weight: Array, due: bool) -> None:
+        super()._look_again(X, Y, weight, due)
+        moments = copy.copy(getattr(self, "_x_moments", None))
+        if moments is None or not self._auto:  # after `fit` the units stay
+            return
+        if due:
+            self._remeasure(moments, X[:1])
+        moments.add(X, weight)
+        self._x_moments = moments
+
+    def _remeasure(self, moments: Moments, row: Any) -> None:
+        """Other units and kernels for all learners, if what is known by now asks for them."""
+        known = copy.copy(moments)
+        known.add(row, np.ones(1))  # the next row is there before its label
+        now = known.units() if self.scaling else self._units
+        typical_sq = known.typical_square(now)
+        if self._units.near(now) and near(self._typical_sq, typical_sq):
+            return
+        kernels = MIXED.kernels(typical_sq, max(int((now.scale > 0).sum()), 1))
+        for learner in self.learners_:
+            assert isinstance(learner, Dual)
+            rows = learner.store.rows
+            if rows.shape[0]:
+                rows = now.measure(self._units.recover(rows))
+            learner.remeasure(rows, kernels)
+        self._units, self._typical_sq = now, typical_sq
+
+    def _measure_rows(self, X: Any) -> Any:
+        return self._units.measure(X) if self._auto else X
 
     def _expansion(self) -> Expansion:
         model = self._fitted()._model()
@@ -54,7 +166,9 @@ class KernelMachine(Machine):
     def support_vectors_(self) -> Any:
         """The rows the model is expanded on."""
         model = self._expansion()
-        return np.empty((0, 0)) if model.precomputed else model.rows
+        if model.precomputed:
+            return np.empty((0, 0))
+        return self._units.recover(model.rows) if self._auto else model.rows
 
     @property
     def dual_coef_(self) -> Array:
@@ -155,16 +269,17 @@ class PistolClassifier(KernelMachine, Classifier):
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
+        kernel: Any = "auto",
         gamma: Any = "scale",
         degree: float = 3,
         coef0: float = 0.0,
         loss: str | Loss = "smooth_hinge",
-        a: float = 0.25,
+        a: float = 1.0,
         b: str | float = "anytime",
         average: str | None = "linear",
-        passes: int = 1,
-        orders: int | None = 1,
+        passes: int | str = "auto",
+        orders: int | str | None = "auto",
+        scaling: bool = True,
         random_state: Any = None,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -180,6 +295,7 @@ class PistolClassifier(KernelMachine, Classifier):
         self.average = average
         self.passes = passes
         self.orders = orders
+        self.scaling = scaling
         self.random_state = random_state
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -253,16 +369,17 @@ class PistolRegressor(KernelMachine, Regressor):
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
+        kernel: Any = "auto",
         gamma: Any = "scale",
         degree: float = 3,
         coef0: float = 0.0,
         loss: str | Loss = "huber",
-        a: float = 0.25,
+        a: float = 1.0,
         b: str | float = "anytime",
         average: str | None = "linear",
-        passes: int = 1,
-        orders: int | None = 1,
+        passes: int | str = "auto",
+        orders: int | str | None = "auto",
+        scaling: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -277,6 +394,7 @@ class PistolRegressor(KernelMachine, Regressor):
         self.average = average
         self.passes = passes
         self.orders = orders
+        self.scaling = scaling
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -2,27 +2,95 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Self
 
-from ._machine import Machine
+import numpy as np
+import scipy.sparse as sp
+
+from ._machine import Machine, Way
 from ._tasks import Classifier, Regressor
-from ._types import Array
+from ._tiles import Workers
+from ._types import Array, Scalars
 from .learners import Coordinates, Learner, Primal, Rule
 from .losses import Loss
 from .models import Linear
+from .units import Units, measure
+
+WIDE, WIDE_PASSES = 100_000, 8  # features, and passes over rows that have more of them
+
+
+class RowsPlay:
+    """A learner that plays one order of the rows of X, pass after pass."""
+
+    def __init__(self, learner: Any, X: Any) -> None:
+        self.playing, self.X = learner, X
+
+    @property
+    def S(self) -> Scalars:  # noqa: N802
+        """What is known of g and of time."""
+        return self.playing.S
+
+    def learn(self, Y: Array, order: Array, r: Array) -> Array:
+        """Play these rounds; what was predicted in them."""
+        parts = [P for _, P in self.playing.play(self.X, Y, order, r)]
+        return np.concatenate(parts) if parts else np.empty((0, Y.shape[1]))
+
+    def scores(self, at: Array) -> Array:
+        """f̄ at the rows with these numbers."""
+        return self.playing.model().decide(self.X[at])
+
+    def snapshot(self) -> Any:
+        """What has been learned so far."""
+        return copy.deepcopy(self.playing)
+
+    def learner(self, kept: Any = None) -> Learner:
+        """The learner, as it was at a snapshot if one is given."""
+        return kept or self.playing
 
 
 class LinearMachine(Machine):
     """f as a vector of weights and an intercept."""
 
-    def _new_learner(self, X: Any, weight: Array, columns: int, rule: Rule) -> Learner:
+    _few = 30_000
+    _units: Units | None = None
+
+    def _measure_all(self, X: Any, Y: Array, weight: Array) -> tuple[Any, Array]:
+        """Dense rows are centred, which learning one feature at a time is in need of."""
+        X, Y = super()._measure_all(X, Y, weight)
+        self._units = None if sp.issparse(X) or not self.fit_intercept else measure(X, weight)
+        return self._measure_rows(X), Y
+
+    def _measure_none(self, X: Any, Y: Array) -> None:
+        super()._measure_none(X, Y)
+        self._units = None
+
+    def _measure_rows(self, X: Any) -> Any:
+        return X if self._units is None else self._units.measure(X)
+
+    def _new_learner(self, X: Any, columns: int, rule: Rule, kernels: Any = ()) -> Learner:
         learner = Coordinates if self.per_coordinate else Primal
         return learner(rule, X.shape[1], columns, bias=1.0 if self.fit_intercept else 0.0)
 
+    def _fit_auto(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+        """Of very many features a learner is large: one order, and passes by experience."""
+        if X.shape[1] > WIDE and self.passes == "auto":
+            return self._fit_orders(X, y, Y, weight, (), 1, WIDE_PASSES)
+        return super()._fit_auto(X, y, Y, weight)
+
+    def _ways(self, X: Any, weight: Array, columns: int, rule: Rule, threads: Workers) -> list[Way]:
+        return [lambda: RowsPlay(self._new_learner(X, columns, rule), X)]
+
     def _weights(self) -> Array:
+        """Weights and intercepts of rows and targets as they come."""
         model = self._fitted()._model()
         assert isinstance(model, Linear)
-        return model.weights
+        weights = model.weights.copy()
+        if self._units is not None:
+            center, scale = self._units.measured()
+            weights[:, :-1] *= scale
+            weights[:, -1] -= weights[:, :-1] @ center
+        return self._in_targets(weights)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,8 +170,8 @@ class LinearPistolClassifier(LinearMachine, Classifier):
         per_coordinate: bool = True,
         fit_intercept: bool = True,
         average: str | None = "linear",
-        passes: int = 1,
-        orders: int | None = 1,
+        passes: int | str = "auto",
+        orders: int | str | None = "auto",
         random_state: Any = None,
         class_weight: Any = None,
         verbose: bool = False,
@@ -188,6 +256,8 @@ class LinearPistolRegressor(LinearMachine, Regressor):
     True
     """
 
+    _anytime = 2.0
+
     def __init__(
         self,
         *,
@@ -197,8 +267,8 @@ class LinearPistolRegressor(LinearMachine, Regressor):
         per_coordinate: bool = True,
         fit_intercept: bool = True,
         average: str | None = "linear",
-        passes: int = 1,
-        orders: int | None = 1,
+        passes: int | str = "auto",
+        orders: int | str | None = "auto",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:

@@ -10,7 +10,7 @@ The average needs no second pass: with C_t = Σ_{i≤t} ω_i c_i and Δ_t = -s_t
 
 from __future__ import annotations
 
-from math import sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 from numba import njit
@@ -51,16 +51,45 @@ def line_8(S, q, j, s, g_x, k_xx, a):
     S.alpha[q, j] += a * abs(s) * sqrt(k_xx)
 
 
+@njit(cache=True)
+def compare(p, z):
+    """z_j = p_j - log Σ_{k≠j} e^{p_k}: softmax(p)_j is the logistic function of z_j.
+
+    Every sum is divided by its largest term: none overflows, none is zero. A score alone stays as it
+    is, as if beside a zero.
+    """
+    if len(p) == 1:
+        z[0] = p[0]
+        return
+    best = 0
+    for j in range(len(p)):
+        if p[j] > p[best]:
+            best = j
+    second, total = p[1] if best == 0 else p[0], 0.0
+    for j in range(len(p)):
+        z[j] = exp(p[j] - p[best])
+        total += z[j]
+        if j != best:
+            second = max(second, p[j])
+    rest = 0.0
+    for j in range(len(p)):
+        if j != best:
+            rest += exp(p[j] - second)
+            z[j] = (p[j] - p[best]) - log(total - z[j])
+    z[best] = (p[best] - second) - log(rest)
+
+
 @loop(
     lambda data: types.void(
-        rows_type(data), table, indices, numbers, plug, numbers, plug,
+        rows_type(data), table, indices, numbers, plug, numbers, types.int64, plug,
         real, real, real, real, matrix, matrix, scalars, matrix,
     )
 )  # fmt: skip
-def learn_primal(X, Y, order, r, grad, theta, potential, a, b, power, bias, g, u, S, P):
+def learn_primal(X, Y, order, r, grad, theta, coupled, potential, a, b, power, bias, g, u, S, P):
     """Play rounds with g as a vector a column; the last entry belongs to the constant `bias`."""
     d = g.shape[1] - 1
     period = max(d, 1024)
+    g_x, z = np.empty((2, len(g)))
     for k in range(len(order)):
         i = order[k]
         cols, vals = row(X, i)
@@ -69,43 +98,54 @@ def learn_primal(X, Y, order, r, grad, theta, potential, a, b, power, bias, g, u
         omega = tick(S, r[k], power)
         for j in range(g.shape[0]):
             c = call_potential(potential, S.g_norm_sq[0, j], S.alpha[0, j], t, b)
-            g_x = dot(g[j], cols, vals) + g[j, d] * bias
-            P[k, j] = c * g_x  # lines 4-6
+            g_x[j] = dot(g[j], cols, vals) + g[j, d] * bias
+            P[k, j] = c * g_x[j]  # lines 4-6
             S.c_sum[0, j] += omega * c
-            s = r[k] * call_loss(grad, Y[i, j], P[k, j], theta[j])  # line 7
+        if coupled:
+            compare(P[k], z)
+        for j in range(g.shape[0]):
+            p = z[j] if coupled else P[k, j]
+            s = r[k] * call_loss(grad, Y[i, j], p, theta[j])  # line 7
             if s != 0.0:
                 add(g[j], -s, cols, vals)  # line 8
                 add(u[j], -s * S.c_sum[0, j], cols, vals)
                 g[j, d] -= s * bias
                 u[j, d] -= s * S.c_sum[0, j] * bias
-                line_8(S, 0, j, s, g_x, x_sq, a)
+                line_8(S, 0, j, s, g_x[j], x_sq, a)
             if t // period != S.t[0, 0] // period:  # drift of ‖g‖² ends here
                 S.g_norm_sq[0, j] = np.dot(g[j], g[j])
 
 
 @loop(
     lambda data: types.void(
-        cube, cube, matrix, table, indices, numbers, plug, numbers, plug,
-        real, real, real, scalars, matrix, matrix, cube,
+        cube, cube, matrix, table, indices, numbers, plug, numbers, types.int64, plug,
+        real, numbers, real, scalars, matrix, matrix, cube,
     )
 )  # fmt: skip
-def learn_dual(G, K, k_xx, Y, order, r, grad, theta, potential, a, b, power, S, P, coef, u):
+def learn_dual(
+    G, K, k_xx, Y, order, r, grad, theta, coupled, potential, a, b, power, S, P, coef, u
+):
     """Play a block of rounds. G[q] holds g(x) of the support so far, K[q] the block's own values.
 
     The rounds' coefficients -s_t go to `coef`, their share of u to `u`; who stores them does not
-    matter here. All kernels q learn from one s_t, taken at the sum of their predictions.
+    matter here. All kernels q learn from one s_t, taken at the sum of their predictions, each with
+    its own b[q].
     """
+    z = np.empty(P.shape[1])
     for k in range(len(order)):
         i = order[k]
         t = S.t[0, 0]
         omega = tick(S, r[k], power)
         for j in range(P.shape[1]):
-            p = 0.0
+            P[k, j] = 0.0
             for q in range(len(G)):
-                c = call_potential(potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b)
-                p += c * G[q, j, k]  # lines 4-6
+                c = call_potential(potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b[q])
+                P[k, j] += c * G[q, j, k]  # lines 4-6
                 S.c_sum[q, j] += omega * c
-            P[k, j] = p
+        if coupled:
+            compare(P[k], z)
+        for j in range(P.shape[1]):
+            p = z[j] if coupled else P[k, j]
             s = r[k] * call_loss(grad, Y[i, j], p, theta[j])  # line 7
             coef[k, j] = -s
             if s != 0.0:
@@ -119,6 +159,10 @@ def learn_dual(G, K, k_xx, Y, order, r, grad, theta, potential, a, b, power, S, 
 # What a coordinate remembers, in one cache line: its weight w, θ = Σ -s x, G = Σ |s x|, its unit m
 # and 1/m, its share Σ ω w of the average, and Σ ω at the time that share was brought up to date.
 W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, FIELDS = 0, 1, 2, 3, 4, 5, 6, 8
+
+# How b_t of a coordinate grows: not at all, with √(2α), or with √G in the feature's own unit.
+FIXED, ANYTIME, VOWPAL = 0, 1, 2
+GROWTHS = {"pistol": FIXED, "pistol_anytime": ANYTIME, "pistol_vowpal": VOWPAL}
 
 
 @njit(inline="always")
@@ -147,9 +191,9 @@ def _line_8(Z, f, x, s):
 
 
 @njit(cache=True, fastmath={"contract"})
-def _multipliers(anytime, h_sq, alpha, b, c, m):
-    """c of m coordinates at once, as SIMD code."""
-    if anytime:
+def _multipliers(growth, h_sq, alpha, b, c, m):
+    """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL."""
+    if growth == ANYTIME:
         for n in range(m):
             c[n] = pistol_anytime(h_sq[n], alpha[n], 0.0, b)
     else:
@@ -158,24 +202,28 @@ def _multipliers(anytime, h_sq, alpha, b, c, m):
 
 
 @njit(cache=True)
-def set_unit(Z, f, x, weight, anytime, a, b, L):
+def set_unit(Z, f, x, weight, growth, a, b, L):
     """Measure coordinate f in units of |x| from now on."""
     Z[f, M] = abs(x)
     Z[f, INVERSE_M] = 1.0 / abs(x)
     h_sq, alpha, c = np.empty(1), np.empty(1), np.empty(1)
     _note(Z, f, weight, a, L, h_sq, alpha, 0)
-    _multipliers(anytime, h_sq, alpha, b, c, 1)
+    _multipliers(growth, h_sq, alpha, b, c, 1)
+    if growth == VOWPAL:
+        c[0] *= sqrt(Z[f, G_SUM])
     _set_weight(Z, f, c[0])
 
 
 @loop(
     lambda data: types.void(
-        rows_type(data), table, indices, numbers, plug, numbers, types.int64,
+        rows_type(data), table, indices, numbers, plug, numbers, types.int64, types.int64,
         real, real, real, real, real, cube, scalars, matrix,
     ),
     fastmath={"contract"},
 )  # fmt: skip
-def learn_coordinates(X, Y, order, r, grad, theta, anytime, a, b, L, power, bias, state, S, P):
+def learn_coordinates(
+    X, Y, order, r, grad, theta, coupled, growth, a, b, L, power, bias, state, S, P
+):
     """Play rounds with one scalar learner a coordinate (Appendix A); the last one is the bias.
 
     A weight moves only when its feature is seen, so its share of the average is brought up to date
@@ -183,22 +231,26 @@ def learn_coordinates(X, Y, order, r, grad, theta, anytime, a, b, L, power, bias
     """
     d = state.shape[1] - 1
     h_sq, alpha, c = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
+    z = np.empty(len(state))
     for k in range(len(order)):
         i = order[k]
         cols, vals = row(X, i)
         m, weight = len(cols), S.weight[0, 0]
         tick(S, r[k], power)
         for j in range(len(state)):
-            Z = state[j]
-            if bias > Z[d, M]:
-                set_unit(Z, d, bias, weight, anytime, a, b, L)
-            p = Z[d, W] * bias
+            if bias > state[j, d, M]:
+                set_unit(state[j], d, bias, weight, growth, a, b, L)
+            p = state[j, d, W] * bias
             for n in range(m):
                 f, x = cols[n], float(vals[n])
-                if abs(x) > Z[f, M]:  # a new largest magnitude changes the unit before it is used
-                    set_unit(Z, f, x, weight, anytime, a, b, L)
-                p += Z[f, W] * x
+                if abs(x) > state[j, f, M]:  # a new unit, before it is used
+                    set_unit(state[j], f, x, weight, growth, a, b, L)
+                p += state[j, f, W] * x
             P[k, j] = p
+        if coupled:
+            compare(P[k], z)
+        for j in range(len(state)):
+            Z, p = state[j], z[j] if coupled else P[k, j]
             s = r[k] * call_loss(grad, Y[i, j], p, theta[j])
             if s != 0.0:
                 now = S.weight[0, 0]
@@ -207,17 +259,27 @@ def learn_coordinates(X, Y, order, r, grad, theta, anytime, a, b, L, power, bias
                     _note(Z, cols[n], now, a, L, h_sq, alpha, n)
                 _line_8(Z, d, bias, s)
                 _note(Z, d, now, a, L, h_sq, alpha, m)
-                _multipliers(anytime, h_sq, alpha, b, c, m + 1)
+                _multipliers(growth, h_sq, alpha, b, c, m + 1)
+                if growth == VOWPAL:
+                    for n in range(m):
+                        c[n] *= sqrt(Z[cols[n], G_SUM])
+                    c[m] *= sqrt(Z[d, G_SUM])
                 for n in range(m):
                     _set_weight(Z, cols[n], c[n])
                 _set_weight(Z, d, c[m])
 
 
-@loop(lambda data: real(table, table, indices, numbers, plug, numbers))
-def total_loss(P, Y, order, r, value, theta):
-    """Σ over rounds of r ℓ(y, p), averaged over the columns."""
-    total = 0.0
+@loop(lambda data: real(table, table, indices, numbers, plug, numbers, types.int64))
+def total_loss(P, Y, order, r, value, theta, coupled):
+    """Σ over rounds of r ℓ(y, p), averaged over the columns; if coupled, that of the class's own."""
+    J, total = P.shape[1], 0.0
+    z, own = np.empty(J), coupled and J > 1
     for k in range(len(order)):
-        for j in range(P.shape[1]):
-            total += r[k] * call_loss(value, Y[order[k], j], P[k, j], theta[j])
-    return total / P.shape[1]
+        i = order[k]
+        if coupled:
+            compare(P[k], z)
+        for j in range(J):
+            if not own or Y[i, j] > 0.0:
+                p = z[j] if coupled else P[k, j]
+                total += r[k] * call_loss(value, Y[i, j], p, theta[j])
+    return total if own else total / J

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -14,9 +14,23 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ._choice import (
+    FOLDS,
+    MOST_PASSES,
+    SOME,
+    SOME_FOLDS,
+    SOME_PASSES,
+    SOME_WHOLE,
+    WHOLE,
+    Choice,
+    Play,
+    choose,
+    folds,
+)
 from ._loops import total_loss
 from ._orders import Rounds, as_given, content, shuffled
 from ._plugs import address
+from ._tiles import Workers, one_blas_thread, workers
 from ._types import Array, read_only
 from .learners import AVERAGES, Learner, Rule, part
 from .losses import Loss
@@ -32,11 +46,16 @@ from .validation import (
     unchanged_on_error,
 )
 
+Way = Callable[[], Play]
+
 
 class Machine(CallbackSupportMixin, BaseEstimator):
     """An estimator that learns in rounds; subclasses say how X and y become learners and columns."""
 
     learners_: list[Learner]
+    _few = 4096  # rows up to which several orders are played
+    _calibration: float | None = None  # the temperature of `predict_proba`
+    _anytime = 0.5  # b_t = _anytime √(2α_t) where b is "anytime"
 
     @abstractmethod
     def _encode(self, y: Any, first: bool, classes: Any = None) -> Array:
@@ -47,8 +66,47 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         """The loss to descend on."""
 
     @abstractmethod
-    def _new_learner(self, X: Any, weight: Array, columns: int, rule: Rule) -> Learner:
+    def _new_learner(self, X: Any, columns: int, rule: Rule, kernels: Any) -> Learner:
         """A learner that has played no round."""
+
+    @abstractmethod
+    def _ways(self, X: Any, weight: Array, columns: int, rule: Rule, threads: Workers) -> list[Way]:
+        """What there is to choose from when `passes="auto"`."""
+
+    @abstractmethod
+    def _left_out_loss(self, Y: Array, weight: Array) -> Callable[[Array], float]:
+        """From scores of rows that were left out to what decides between ways to learn."""
+
+    def _groups(self, Y: Array) -> Array:
+        """Rows that have to be spread evenly when some are left out."""
+        return np.zeros(len(Y), np.int64)
+
+    def _kernels(self, X: Any, weight: Array) -> Any:
+        """The kernels, for those who have any."""
+        return ()
+
+    # Units: by default rows and targets are taken as they are.
+
+    def _measure_all(self, X: Any, Y: Array, weight: Array) -> tuple[Any, Array]:
+        """Rows and targets in the units that all of them suggest."""
+        self._measure_none(X, Y)
+        return X, Y
+
+    def _measure_none(self, X: Any, Y: Array) -> None:
+        """Units of a stream before its first row."""
+
+    def _look_again(self, X: Any, Y: Array, weight: Array, due: bool) -> None:
+        """Take note of rows of a stream before they are played; if due, are the units still right?"""
+
+    def _measure_rows(self, X: Any) -> Any:
+        return X
+
+    def _measure_targets(self, Y: Array) -> Array:
+        return Y
+
+    def _in_targets(self, weights: Array) -> Array:
+        """Weights and intercepts for targets as they come."""
+        return weights
 
     @abstractmethod
     def _mistakes(self, P: Array, Y: Array) -> Array:
@@ -58,7 +116,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         """Loss, multiplier and average from the constructor's parameters; T rounds if known."""
         loss, a = self._loss(), check_number("a", self.a)
         check_choice("average", self.average, AVERAGES)
-        potential, b = pistol_choice(self.b, a, loss.L, T)
+        potential, b = pistol_choice(self.b, a, loss.L, T, self._anytime)
         return Rule(loss, potential, a, b, self.average)
 
     def _check_more(self, X: Any, whole: bool) -> None:
@@ -91,21 +149,108 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             The fitted estimator.
         """
         with unchanged_on_error(self) as before:
-            check_count("passes", self.passes)
-            check_count("orders", self.orders, none="the rows as they come")
-            self._n_rows = 0
+            self._check_counts()
+            self._n_rows, self._online, self._calibration = 0, np.zeros(3), None
             X, y, Y, weight = self._prepare(X, y, sample_weight, first=True, whole=True)
-            rule = self._rule(float(weight.sum()) * self.passes)
-            learners = [
-                self._new_learner(X, weight, Y.shape[1], rule) for _ in range(self.orders or 1)
-            ]
-            schedule = self._schedule(X, Y, weight)
-            self.learners_, self._online = learners, np.zeros(3)
         try:
-            return self._play(X, y, Y, schedule, self.passes)
+            if self.orders is None:
+                return self._fit_stream(X, y, Y, weight)
+            X, Y = self._measure_all(X, Y, weight)
+            if self.passes == "auto" or self.orders == "auto":
+                self._fit_auto(X, y, Y, weight)
+                return self
+            return self._fit_orders(
+                X, y, Y, weight, self._kernels(X, weight), self.orders, self.passes
+            )
         except Exception:
             restore(self, before)
             raise
+
+    def _fit_orders(
+        self, X: Any, y: Any, Y: Array, weight: Array, kernels: Any, orders: int, passes: int
+    ) -> Self:
+        """A learner for each of some random orders."""
+        rule = self._rule(float(weight.sum()) * passes)
+        self.learners_ = [self._new_learner(X, Y.shape[1], rule, kernels) for _ in range(orders)]
+        return self._play(X, y, Y, self._schedule(X, Y, weight, orders, passes), passes)
+
+    def _check_counts(self) -> None:
+        if self.passes != "auto":
+            check_count("passes", self.passes, auto=True)
+        if self.orders != "auto":
+            check_count("orders", self.orders, none="the rows as they come", auto=True)
+
+    def _fit_auto(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+        """Passes, orders or both are ours to choose; with many rows, by a sample of them."""
+        n = X.shape[0]
+        if self.passes != "auto":
+            orders = FOLDS if n <= self._few else 1
+            return self._fit_orders(X, y, Y, weight, self._kernels(X, weight), orders, self.passes)
+        if self.orders == 1:  # nobody would be left to say how many passes are right
+            return self._fit_orders(X, y, Y, weight, self._kernels(X, weight), 1, 1)
+        if n <= self._few:
+            root = self._init_callback_context(max_subtasks=None)
+            root.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            choice = self._choose(X, Y, weight, root)
+            self.learners_, self._n_rows, self._made = choice.learners, n, None
+            self._end(root, X, y)
+            return self
+        return self._fit_many(X, y, Y, weight)
+
+    def _choose(self, X: Any, Y: Array, weight: Array, root: Any = None) -> Choice:
+        """The best way to learn these rows, by the rounds that each order leaves out."""
+        rows, r = shuffled(self._content(X, Y, weight), weight, 0)
+        k, whole, most = FOLDS, WHOLE, MOST_PASSES
+        if len(rows) > SOME:
+            k, whole, most = SOME_FOLDS, SOME_WHOLE, SOME_PASSES
+        if self.orders != "auto":
+            k, whole = self.orders, 0
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rule, fold = self._rule(float(weight.sum())), folds(self._groups(Y)[rows], r, k)
+        targets = read_only(Y[rows])
+
+        def stop() -> bool:
+            task = root.subcontext(task_name="pass", max_subtasks=0)
+            task.call_on_fit_task_begin(estimator=self)
+            return bool(task.call_on_fit_task_end(estimator=self))
+
+        with workers(getattr(self, "n_jobs", 1)) as threads, one_blas_thread():
+            choice = choose(
+                self._ways(X, weight, Y.shape[1], rule, threads),
+                Y,
+                (rows, r),
+                fold,
+                k,
+                seed,
+                self._left_out_loss(targets, r),
+                threads,
+                most=most,
+                whole=whole if root else 0,
+                seen=lambda learner, order, r, P: self._report(learner, Y, order, r, P),
+                stop=stop if root else lambda: False,
+            )
+        self._calibrate(choice.left_out, targets, r)
+        return choice
+
+    def _fit_many(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+        """One order of many rows."""
+        return self._fit_orders(X, y, Y, weight, self._kernels(X, weight), 1, 1)
+
+    def _calibrate(self, scores: Array, Y: Array, weight: Array) -> None:
+        """Make use of scores by models that have not seen their rows."""
+
+    def _fit_stream(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+        """The rows as they come: what `partial_fit` would do with them, for each pass."""
+        passes = 1 if self.passes == "auto" else self.passes
+        self._begin_stream(X, Y, float(weight.sum()) * passes)
+        return self._play_stream(X, y, Y, weight, passes)
+
+    def _begin_stream(self, X: Any, Y: Array, T: float | None) -> None:
+        """Learners and units before the first row."""
+        rule = self._rule(T)
+        self._measure_none(X, Y)
+        kernels = self._kernels(X, np.broadcast_to(1.0, X.shape[0]))
+        self.learners_ = [self._new_learner(X, Y.shape[1], rule, kernels)]
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         first = not hasattr(self, "learners_")
@@ -113,12 +258,11 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             self._n_rows = 0 if first else self._n_rows
             X, y, Y, weight = self._prepare(X, y, sample_weight, first, False, classes)
             if first:
-                rule = self._rule(None)
-                learner = self._new_learner(X, weight, Y.shape[1], rule)
-                self.learners_, self._online = [learner], np.zeros(3)
+                self._online, self._calibration = np.zeros(3), None
+                self._begin_stream(X, Y, None)
         marks = [learner.mark() for learner in self.learners_]
         try:
-            return self._play(X, y, Y, [[as_given(weight)]] * len(marks), passes=1)
+            return self._play_stream(X, y, Y, weight, passes=1)
         except Exception:  # of a kernel function or a callback: undo what can be undone
             pairs = zip(self.learners_, marks, strict=True)
             undone = [learner.roll_back(mark) for learner, mark in pairs]
@@ -139,15 +283,38 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         Y = self._encode(y, first, classes)
         return X, y, read_only(Y), self._row_weight(y, weight)
 
-    def _schedule(self, X: Any, Y: Array, weight: Array) -> list[Iterable[Rounds]]:
+    def _schedule(
+        self, X: Any, Y: Array, weight: Array, orders: int, passes: int
+    ) -> list[Iterable[Rounds]]:
         """The rounds of every pass of every learner; a random order is drawn when its turn comes."""
-        if self.orders is None:
-            return [[as_given(weight)] * self.passes]
         hashes = self._content(X, Y, weight)
-        seeds = check_random_state(self.random_state).randint(
-            2**31 - 1, size=(self.orders, self.passes)
-        )
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=(orders, passes))
         return [map(partial(shuffled, hashes, weight), row) for row in seeds]
+
+    def _play_stream(self, X: Any, y: Any, Y: Array, weight: Array, passes: int) -> Self:
+        """Play rows as they come; units are looked at again each time their number has doubled."""
+        first, self._n_rows = self._n_rows, self._n_rows + X.shape[0]
+        root = self._init_callback_context(max_subtasks=passes * len(self.learners_))
+        root.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        for number in range(passes):
+            task = root.subcontext(task_name="pass", max_subtasks=None)
+            task.call_on_fit_task_begin(estimator=self)
+            for piece in doublings(first, X.shape[0]) if number == 0 else [slice(0, X.shape[0])]:
+                if number == 0:
+                    seen = first + piece.start
+                    self._look_again(X[piece], Y[piece], weight[piece], seen & (seen - 1) == 0)
+                Z, V = self._measure_rows(X[piece]), self._measure_targets(Y[piece])
+                order, r = as_given(weight[piece])
+                for learner in self.learners_:
+                    report = self._report if number == 0 else None
+                    if self._play_rounds(
+                        task, learner, X, y, (Z, V), (order, r), first + piece.start, report
+                    ):
+                        break
+            if self._end(task, X, y):
+                break
+        self._end(root, X, y)
+        return self
 
     def _play(
         self, X: Any, y: Any, Y: Array, schedule: Sequence[Iterable[Rounds]], passes: int
@@ -157,26 +324,47 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         root.call_on_fit_task_begin(estimator=self, X=X, y=y)
         first, self._n_rows = self._n_rows, self._n_rows + X.shape[0]
         for learner, rounds in zip(self.learners_, schedule, strict=True):
-            for number, (order, r) in enumerate(rounds):
+            for number, played in enumerate(rounds):
                 task = root.subcontext(task_name="pass", max_subtasks=None)
                 task.call_on_fit_task_begin(estimator=self)
-                for at, P in learner.play(X, Y, order, r, first):
-                    if number == 0:
-                        self._report(learner, Y, order[at], part(r, at), P)
-                    chunk = task.subcontext(task_name="rows").call_on_fit_task_begin(estimator=self)
-                    if self._end(chunk, X, y):
-                        break
+                report = self._report if number == 0 else None
+                self._play_rounds(task, learner, X, y, (X, Y), played, first, report)
                 if self._end(task, X, y):
                     break
         self._end(root, X, y)
         return self
+
+    def _play_rounds(
+        self,
+        task: Any,
+        learner: Learner,
+        X: Any,
+        y: Any,
+        measured: tuple[Any, Array],
+        rounds: Rounds,
+        first: int,
+        report: Any,
+    ) -> bool:
+        """Play rounds chunk by chunk; whether a callback asked to stop."""
+        (Z, V), (order, r) = measured, rounds
+        self._made = None  # the model is out of date
+        for at, P in learner.play(Z, V, order, r, first):
+            if report:
+                report(learner, V, order[at], part(r, at), P)
+            chunk = task.subcontext(task_name="rows").call_on_fit_task_begin(estimator=self)
+            if self._end(chunk, X, y):
+                return True
+        return False
 
     def _end(self, context: Any, X: Any, y: Any) -> bool:
         return context.call_on_fit_task_end(
             estimator=self,
             X=X,
             y=y,
-            reconstruction_attributes=lambda: {"learners_": copy.deepcopy(self.learners_)},
+            reconstruction_attributes=lambda: {
+                "learners_": copy.deepcopy(self.learners_),
+                "_made": None,
+            },
         )
 
     def _report(self, learner: Learner, Y: Array, order: Array, r: Array, P: Array) -> None:
@@ -186,7 +374,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         before = self._online[0]
         self._online = self._online + (
             r.sum(),
-            total_loss(read_only(P), Y, order, r, address(loss.value, 3), theta),
+            total_loss(
+                read_only(P), Y, order, r, address(loss.value, 3), theta, learner.rule.coupled
+            ),
             r @ self._mistakes(P, Y[order]),
         )
         if self.verbose and np.log2(self._online[0] + 1) // 1 > np.log2(before + 1) // 1:
@@ -197,14 +387,18 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             )
 
     def _model(self) -> Model:
+        """The average over the learners' models; kept until something more is learned."""
         check_is_fitted(self, "learners_")
-        played = [learner for learner in self.learners_ if learner.S.t[0, 0] > 0]
-        models: list[Any] = [learner.model() for learner in played or self.learners_]
-        return type(models[0]).mean(models)
+        made: Model | None = getattr(self, "_made", None)
+        if made is None:
+            played = [learner for learner in self.learners_ if learner.S.t[0, 0] > 0]
+            models: list[Any] = [learner.model() for learner in played or self.learners_]
+            made = self._made = type(models[0]).mean(models)
+        return made
 
     def _decide(self, X: Any) -> Array:
         check_is_fitted(self, "learners_")
-        return self._model().decide(check_rows(self, X, reset=False))
+        return self._model().decide(self._measure_rows(check_rows(self, X, reset=False)))
 
     @property
     def t_(self) -> float:
@@ -231,3 +425,12 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         if not hasattr(self, "learners_"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet")
         return self
+
+
+def doublings(first: int, n: int) -> Iterator[slice]:
+    """n rows that follow `first` others, cut where the number of all rows has doubled."""
+    lo, end = first, first + n
+    while lo < end:
+        hi = min(1 << max(lo, 0).bit_length(), end)
+        yield slice(lo - first, hi - first)
+        lo = hi

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -12,17 +14,25 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, column_or_1d
 
+from ._calibration import log_loss, probabilities, temperature
+from ._loops import total_loss
 from ._machine import Machine
-from ._types import Array
-from .losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss, get_loss
+from ._plugs import address
+from ._types import Array, read_only
+from .losses import CLASSIFICATION_LOSSES, MULTINOMIAL, REGRESSION_LOSSES, Loss, get_loss
+from .units import Moments, Units, typical
 from .validation import check_rounds, check_targets
+
+TEMPERATURES = 2.0 ** np.arange(-1.5, 4.5, 0.5)
 
 
 class Classifier(ClassifierMixin, Machine):
     """Labels as ±1 columns: one for two classes, one against the rest for each of more."""
 
     def _loss(self) -> Loss:
-        return get_loss(self.loss, CLASSIFICATION_LOSSES)
+        loss = get_loss(self.loss, CLASSIFICATION_LOSSES)
+        several = len(getattr(self, "classes_", ())) > 2
+        return MULTINOMIAL if several and loss is CLASSIFICATION_LOSSES["logistic"] else loss
 
     def _encode(self, y: Any, first: bool, classes: Any = None) -> Array:
         check_classification_targets(y)
@@ -57,6 +67,22 @@ class Classifier(ClassifierMixin, Machine):
         )
         rounds = weight * per_class[np.searchsorted(self.classes_, y)]
         return check_rounds(rounds, "class_weight times sample_weight")
+
+    def _groups(self, Y: Array) -> Array:
+        return _codes(Y)
+
+    def _left_out_loss(self, Y: Array, weight: Array) -> Callable[[Array], float]:
+        """Share of mistakes, and a fifth of the log-loss at the best temperature, which is less coarse."""
+        codes, total = _codes(Y), max(weight.sum(), 1e-300)
+
+        def loss(scores: Array) -> float:
+            likely = min(log_loss(scores, codes, weight, T) for T in TEMPERATURES)
+            return float(weight @ self._mistakes(scores, Y)) / total + 0.2 * likely
+
+        return loss
+
+    def _calibrate(self, scores: Array, Y: Array, weight: Array) -> None:
+        self._calibration = temperature(scores, _codes(Y), weight)
 
     def _mistakes(self, P: Array, Y: Array) -> Array:
         if P.shape[1] == 1:
@@ -135,7 +161,10 @@ class Classifier(ClassifierMixin, Machine):
 
     @available_if(_has_link)
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, through the link of the loss.
+        """Probabilities of the classes: calibrated on rows left out, or by the link of the loss.
+
+        Where `fit` chose the number of passes by rows that were left out, P ∝ exp(T f) with the T that
+        suits these best; otherwise, as after `partial_fit` alone, it is the link of the loss.
 
         Parameters
         ----------
@@ -151,6 +180,8 @@ class Classifier(ClassifierMixin, Machine):
         link = self._trained_loss().link
         assert link is not None
         scores = self._decide(X)
+        if self._calibration is not None or self._trained_loss().coupled:
+            return probabilities(scores, self._calibration or 1.0)
         P = link(scores)
         if P.shape[1] == 1:
             return np.hstack([1.0 - P, P])
@@ -160,8 +191,16 @@ class Classifier(ClassifierMixin, Machine):
         return (1 - 1e-9) * P + 1e-9 * first  # links that saturate leave ties: the score decides
 
 
+def _codes(Y: Array) -> Array:
+    """Numbers of the classes from ±1 columns."""
+    return (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
+
+
 class Regressor(RegressorMixin, Machine):
-    """Targets as columns, one an output."""
+    """Targets as columns, one an output, in a unit of their own: half their mean deviation."""
+
+    _anytime = 8.0
+    _targets: Units
 
     def _loss(self) -> Loss:
         return get_loss(self.loss, REGRESSION_LOSSES)
@@ -179,7 +218,47 @@ class Regressor(RegressorMixin, Machine):
         return check_targets(y)
 
     def _mistakes(self, P: Array, Y: Array) -> Array:
-        return np.abs(P - Y).mean(axis=1)
+        return (np.abs(P - Y) * self._targets.unit).mean(axis=1)
+
+    def _left_out_loss(self, Y: Array, weight: Array) -> Callable[[Array], float]:
+        """The loss itself."""
+        loss, order = self._loss(), np.arange(len(Y))
+        theta, value = np.full(Y.shape[1], loss.theta), address(loss.value, 3)
+        total = max(weight.sum(), 1e-300)
+        r = read_only(np.ascontiguousarray(weight))
+        return lambda P: total_loss(read_only(P), Y, order, r, value, read_only(theta), 0) / total
+
+    def _measure_all(self, X: Any, Y: Array, weight: Array) -> tuple[Any, Array]:
+        X, Y = super()._measure_all(X, Y, weight)
+        self._targets = typical(Y, weight)
+        return X, self._measure_targets(Y)
+
+    def _measure_none(self, X: Any, Y: Array) -> None:
+        super()._measure_none(X, Y)
+        self._targets = typical(Y[:1], np.ones(min(len(Y), 1)))
+        self._y_moments = Moments(Y.shape[1])
+
+    def _look_again(self, X: Any, Y: Array, weight: Array, due: bool) -> None:
+        super()._look_again(X, Y, weight, due)
+        moments = copy.copy(getattr(self, "_y_moments", None))
+        if moments is None:  # after `fit` the units stay
+            return
+        if due and moments.weight > 0:
+            now = moments.spread()
+            if not self._targets.near(now):
+                self._targets = now
+                for learner in self.learners_:
+                    learner.restart()
+        moments.add(Y, weight)
+        self._y_moments = moments
+
+    def _in_targets(self, weights: Array) -> Array:
+        weights = weights * self._targets.unit[:, None]
+        weights[:, -1] += self._targets.center
+        return weights
+
+    def _measure_targets(self, Y: Array) -> Array:
+        return read_only(np.ascontiguousarray((Y - self._targets.center) * self._targets.scale))
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -214,7 +293,7 @@ class Regressor(RegressorMixin, Machine):
         targets : array of shape (n_samples,) or (n_samples, n_outputs)
             The model's scores.
         """
-        scores = self._decide(X)
+        scores = self._decide(X) * self._targets.unit + self._targets.center
         return scores if self._outputs else scores[:, 0]
 
     def __sklearn_tags__(self) -> Any:

@@ -42,7 +42,8 @@ class Workers:
     """Threads for tiles, started when there is more than one tile to share out."""
 
     def __init__(self, n_jobs: int | None, stack: ExitStack) -> None:
-        self.n, self.stack = effective_n_jobs(-1 if n_jobs is None else n_jobs), stack
+        self.n_jobs, self.stack = n_jobs, stack
+        self.n = effective_n_jobs(-1 if n_jobs is None else n_jobs)
         self.pool: ThreadPoolExecutor | None = None
 
     def run(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -69,16 +70,22 @@ def _buffer(n: int, m: int, dtype: Any) -> Array:
     return getattr(_buffers, key)[: n * m].reshape(n, m)
 
 
+def nothing(K: Array) -> tuple[Array, Array]:
+    """No coefficients and no sums, for those who want a tile's values alone."""
+    return np.empty((K.shape[0], 0), K.dtype), np.empty((0, K.shape[1]), K.dtype)
+
+
 def kernel_values(
     kernels: Sequence[Kernel], S: Any, A: Any, s_sq: Array, a_sq: Array
 ) -> list[Array]:
     """The values of shape (S, A) of each kernel, from one base, in float64."""
     block = Block(A.astype(np.float64, copy=False))
     base = kernels[0].base(S.astype(np.float64, copy=False), block, None)
-    out = [base] + [base.copy() for _ in kernels[1:]]
-    for kernel, K in zip(kernels, out, strict=True):
-        nothing = np.empty((len(K), 0), K.dtype), np.empty((0, K.shape[1]), K.dtype)
-        kernel.map_tile(K, s_sq, a_sq, *nothing)
+    out: list[Array] = []
+    for q, kernel in enumerate(kernels):
+        powers = q > 0 and kernel.follows(kernels[q - 1])
+        out.append(out[-1].copy() if powers else base.copy())
+        kernel.map_tile(out[-1], s_sq, a_sq, *nothing(base), powers)
     return out
 
 
@@ -110,11 +117,14 @@ def scores(
         buffer = _buffer(at.stop - at.start, block.n, dtype)
         base = kernels[0].base(S[at].astype(dtype, copy=False), block, buffer)
         G = np.zeros((len(kernels), columns, block.n), base.dtype)
+        K = base
         for q, kernel in enumerate(kernels):
-            K = base.copy() if q + 1 < len(kernels) else base
+            powers = q > 0 and kernel.follows(kernels[q - 1])
+            if not powers:
+                K = base.copy() if q + 1 < len(kernels) else base
             c = weights[q, at].astype(K.dtype, copy=False)
             fused = c if columns <= FEW else c[:, :0]
-            kernel.map_tile(K, s_sq[at], a_sq, fused, G[q, : fused.shape[1]])
+            kernel.map_tile(K, s_sq[at], a_sq, fused, G[q, : fused.shape[1]], powers)
             if columns > FEW:
                 np.matmul(c.T, K, out=G[q])
         return G

@@ -54,6 +54,15 @@ def bench(
         list[str] | None,
         typer.Option("--set", metavar="NAME=NUMBER", help="Change a size, as svc_rows=5000."),
     ] = None,
+    half: Annotated[
+        str, typer.Option(help="Which tasks of quality: development, reported or all.")
+    ] = "all",
+    method: Annotated[
+        list[str] | None, typer.Option(help="A method of quality; all if none is named.")
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="A task of quality; all if none is named.")
+    ] = None,
     show: Annotated[bool, typer.Option("--list", help="Name the benchmarks and sizes.")] = False,
 ) -> None:
     """Measure us beside the peers and write tables and pictures."""
@@ -71,9 +80,11 @@ def bench(
         known = ", ".join(benchmarks.BENCHMARKS)
         raise typer.BadParameter(f"no benchmark {unknown[0]!r}; choose from {known}")
     changes = [*(change or []), *([f"repeats={repeats}"] if repeats else [])]
+    part = half, method or [], task or []
     try:
         size = benchmarks.resized(size, changes)
+        benchmarks.check(*part)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     folder = out or Path("benchmarks", "toy" if toy else "results")
-    benchmarks.run(names or list(benchmarks.BENCHMARKS), size, folder, console, resume)
+    benchmarks.run(names or list(benchmarks.BENCHMARKS), size, folder, console, resume, *part)

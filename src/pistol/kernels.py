@@ -73,6 +73,36 @@ def polynomial(K, s_sq, a_sq, theta, coef, G):
         _accumulate(G, coef[n], k)
 
 
+@loop(_tile, fastmath={"contract"})
+def bounded_poly(K, s_sq, a_sq, theta, coef, G):
+    """(γ ⟨s', a'⟩)^degree, where rows of more than √c₀ in norm are drawn in to it."""
+    gamma, degree, most = theta[0], int(theta[1]), theta[2]
+    one = K.dtype.type(1.0)
+    shrunk = np.empty_like(a_sq)
+    for i in range(len(a_sq)):
+        shrunk[i] = gamma * (np.sqrt(most / a_sq[i]) if a_sq[i] > most else one)
+    for n in range(len(K)):
+        k, s = K[n], np.sqrt(most / s_sq[n]) if s_sq[n] > most else one
+        for i in range(len(k)):
+            base = k[i] * s * shrunk[i]
+            value = one
+            for _ in range(degree):
+                value *= base
+            k[i] = value
+        _accumulate(G, coef[n], k)
+
+
+@loop(_tile, fastmath={"contract"})
+def to_the_fourth(K, s_sq, a_sq, theta, coef, G):
+    """From the values of a Gaussian to those of one with four times its γ."""
+    for n in range(len(K)):
+        k = K[n]
+        for i in range(len(k)):
+            square = k[i] * k[i]
+            k[i] = square * square
+        _accumulate(G, coef[n], k)
+
+
 @loop(_tile)
 def cosine(K, s_sq, a_sq, theta, coef, G):
     """⟨s, a⟩ / ‖s‖‖a‖; a row of zeros is orthogonal to everything."""
@@ -96,25 +126,37 @@ class Kernel:
     """k(s, a) = map(base(s, a)), with the map's parameters (γ, degree, c₀) in `theta`.
 
     `diagonal` gives k(x, x) without rounding, where it does not have to be read from a block's K.
+    In a sum of kernels, `share` multiplies the b of this one.
     """
 
     source: str | Callable[[Any, Any], Any]
     base: Callable[[Any, Block, Array | None], Array]
     map: Callable[..., None]
-    diagonal: Callable[[Array, Array, Array], Array]  # (K, ‖x‖², theta) -> k(x, x)
+    diagonal: Callable[[Any, Array, Array], Array]  # (K, ‖x‖², theta) -> k(x, x)
     theta: Array
+    share: float = 1.0
 
     def __repr__(self) -> str:
         gamma, degree, coef0 = self.theta
         return f"Kernel({self.source!r}, gamma={gamma:g}, degree={degree:g}, coef0={coef0:g})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return get_kernel, (self.source, *self.theta.tolist())
+        return get_kernel, (self.source, *self.theta.tolist(), self.share)
 
-    def map_tile(self, K: Array, s_sq: Array, a_sq: Array, coef: Array, G: Array) -> None:
-        """Turn base values into kernel values in place, and add coef.T @ K to G."""
+    def follows(self, other: Kernel) -> bool:
+        """Whether the values of this kernel are the fourth powers of the other's."""
+        gaussians = self.map is gaussian and other.map is gaussian
+        return gaussians and self.theta[0] == 4.0 * other.theta[0]
+
+    def map_tile(
+        self, K: Array, s_sq: Array, a_sq: Array, coef: Array, G: Array, powers: bool = False
+    ) -> None:
+        """Turn base values into kernel values in place, and add coef.T @ K to G.
+
+        With `powers`, K holds the values of a kernel that this one follows.
+        """
         numbers = (read_only(x.astype(K.dtype, copy=False)) for x in (s_sq, a_sq, self.theta))
-        self.map(K, *numbers, coef, G)
+        (to_the_fourth if powers else self.map)(K, *numbers, coef, G)
 
     def precision(self, dtype: Any, largest_sq: float) -> Any:
         """The dtype to work in: float32 only where rounding does no harm and nothing overflows.
@@ -125,6 +167,8 @@ class Kernel:
         gamma, degree, coef0 = self.theta
         if self.map is gaussian:
             harmless = gamma * largest_sq < 2.0**10
+        elif self.map is bounded_poly:
+            harmless = degree * np.log(gamma * min(largest_sq, coef0) + 1.0) < 60.0
         elif self.map is polynomial:
             harmless = degree * np.log(gamma * largest_sq + coef0 + 1.0) < 60.0
         else:
@@ -154,11 +198,11 @@ def precomputed_base(S: Array, block: Block, out: Array | None = None) -> Array:
     return np.ascontiguousarray(block.rows[:, S[:, 0].astype(np.intp)].T, np.float64)
 
 
-def _one(K: Array, sq: Array, theta: Array) -> Array:
+def _one(K: Any, sq: Array, theta: Array) -> Array:
     return np.ones_like(sq)
 
 
-def _stored(K: Array, sq: Array, theta: Array) -> Array:
+def _stored(K: Any, sq: Array, theta: Array) -> Array:
     return K.diagonal().copy()
 
 
@@ -168,22 +212,33 @@ KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None], Callable[...
     "poly": (products, polynomial, lambda K, sq, theta: (theta[0] * sq + theta[2]) ** theta[1]),
     "linear": (products, identity, lambda K, sq, theta: sq),
     "cosine": (products, cosine, lambda K, sq, theta: (sq > 0).astype(np.float64)),
+    "bounded_poly": (
+        products,
+        bounded_poly,
+        lambda K, sq, theta: (theta[0] * np.minimum(sq, theta[2])) ** theta[1],
+    ),
     "precomputed": (precomputed_base, identity, _stored),
 }
 
 
 def get_kernel(
-    kernel: str | Callable[[Any, Any], Any], gamma: float, degree: float, coef0: float
+    kernel: str | Callable[[Any, Any], Any],
+    gamma: float,
+    degree: float,
+    coef0: float,
+    share: float = 1.0,
 ) -> Kernel:
     """The kernel of this name with these parameters, or a user's function of two blocks of rows."""
     if callable(kernel):
         base, kernel_map, diagonal = user_base(kernel), identity, _stored
     else:
         base, kernel_map, diagonal = pick(KERNELS, "kernel", kernel)
-        if kernel == "poly" and degree != int(degree):  # a negative base has no such power
+        if kernel in ("poly", "bounded_poly") and degree != int(
+            degree
+        ):  # a negative base has no such power
             raise ValueError(f"degree must be a whole number; got {degree!r}")
     theta = read_only(np.array([gamma, degree, coef0], float))
-    return Kernel(kernel, base, kernel_map, diagonal, theta)
+    return Kernel(kernel, base, kernel_map, diagonal, theta, share)
 
 
 def scale_gamma(X: Any, weight: Array) -> float:

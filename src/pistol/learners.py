@@ -7,7 +7,7 @@ all f_t, or the last f.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -52,12 +52,26 @@ class Rule:
     @property
     def c(self) -> Any:
         """The potential, as the loops take it."""
-        return address(POTENTIALS[self.potential], 4)
+        return address(self._c, 4)
 
     @property
-    def anytime(self) -> int:
-        """Whether b_t grows with α: all that a coordinate needs to know of the potential."""
-        return int(self.potential == "pistol_anytime")
+    def _c(self) -> Any:
+        if self.potential == "pistol_vowpal":
+            raise ValueError(
+                "b='vowpal' makes b_t of a coordinate's own gradients, so it needs per-coordinate "
+                "learning; otherwise use b='anytime' or a number"
+            )
+        return POTENTIALS[self.potential]
+
+    @property
+    def growth(self) -> int:
+        """How b_t grows: all that a coordinate needs to know of the potential."""
+        return _loops.GROWTHS[self.potential]
+
+    @property
+    def coupled(self) -> int:
+        """Whether the loss compares the columns with each other."""
+        return int(self.loss.coupled)
 
     @property
     def power(self) -> float:
@@ -75,19 +89,25 @@ class Rule:
             weight=np.zeros((1, 1)),
         )
 
-    def next_c(self, S: Scalars) -> Array:
+    def next_c(self, S: Scalars, b: Array) -> Array:
         """c of the round to come, for each kernel and column."""
-        potential, t = POTENTIALS[self.potential], float(S.t[0, 0])
-        cells = zip(S.g_norm_sq.ravel(), S.alpha.ravel(), strict=True)
-        c = [potential(g, alpha, t, self.b) for g, alpha in cells]
+        potential, t = self._c, float(S.t[0, 0])
+        cells = zip(
+            S.g_norm_sq.ravel(), S.alpha.ravel(), np.repeat(b, S.alpha.shape[1]), strict=True
+        )
+        c = [potential(g, alpha, t, b_q) for g, alpha, b_q in cells]
         return np.reshape(c, S.alpha.shape)
 
-    def read_out(self, S: Scalars, g: Array, u: Array, last: bool) -> Array:
+    def read_out(self, S: Scalars, g: Array, u: Array, last: bool, b: Array) -> Array:
         """Coefficients of f̄, or of the f to come, from those of g and u (kernel, column, …)."""
         shape = S.c_sum.shape + (1,) * (g.ndim - 2)
         if last or self.average is None:
-            return self.next_c(S).reshape(shape) * g
+            return self.next_c(S, b).reshape(shape) * g
         return (S.c_sum.reshape(shape) * g - u) / max(S.weight[0, 0], 1e-300)
+
+    def shares(self, kernels: Sequence[Kernel]) -> Array:
+        """b of every kernel."""
+        return read_only(np.array([self.b * kernel.share for kernel in kernels]))
 
     def theta(self, columns: int) -> Array:
         """The loss's own parameter for every column."""
@@ -119,16 +139,21 @@ class Primal(Vectors):
         for at, P in chunks(order, len(self.g), CHUNK):
             _loops.learn_primal(
                 rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.g)),
-                rule.c, rule.a, rule.b, rule.power, self.bias,
+                rule.coupled, rule.c, rule.a, rule.b, rule.power, self.bias,
                 self.g, self.u, self.S, P,
             )  # fmt: skip
             yield at, P
 
     def model(self, last: bool = False) -> Linear:
         """f̄, or the f to come."""
-        weights = self.rule.read_out(self.S, self.g[None], self.u[None], last)[0]
+        b = np.array([self.rule.b])
+        weights = self.rule.read_out(self.S, self.g[None], self.u[None], last, b)[0]
         weights[:, -1] *= self.bias
         return Linear(weights)
+
+    def restart(self) -> None:
+        """Begin the average anew: what is predicted has another unit from now on."""
+        self.u[:], self.S.c_sum[:], self.S.weight[:] = 0.0, 0.0, 0.0
 
 
 class Coordinates(Vectors):
@@ -153,7 +178,7 @@ class Coordinates(Vectors):
         for at, P in chunks(order, len(self.state), CHUNK):
             _loops.learn_coordinates(
                 rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.state)),
-                rule.anytime, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
+                rule.coupled, rule.growth, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
                 self.state, self.S, P,
             )  # fmt: skip
             yield at, P
@@ -166,6 +191,10 @@ class Coordinates(Vectors):
             weights = (shares + weights * (total - seen)) / max(total, 1e-300)
         weights[:, -1] *= self.bias
         return Linear(weights)
+
+    def restart(self) -> None:
+        """Begin the average anew: what is predicted has another unit from now on."""
+        self.state[:, :, [_loops.W_SUM, _loops.SEEN]], self.S.weight[:] = 0.0, 0.0
 
 
 class Dual:
@@ -184,6 +213,31 @@ class Dual:
         self.store = Store(np.empty((0, 0)))
         self.sq, self.ids = Growing(), Growing((), np.int64)
         self.coef, self.u = Growing((columns,)), Growing((len(kernels), columns))
+
+    @classmethod
+    def resume(
+        cls,
+        rule: Rule,
+        kernels: tuple[Kernel, ...],
+        X: Any,
+        first: int,
+        coef: Array,
+        u: Array,
+        S: Scalars,
+        n_jobs: int | None,
+    ) -> Dual:
+        """A learner that has played rounds with rows of X, given what these left behind."""
+        self = cls(rule, kernels, coef.shape[1], n_jobs)
+        self._reserve(X)
+        used = np.flatnonzero(coef.any(axis=1) | u.any(axis=(1, 2)))
+        _, points, sq = self._points(X, used, first)
+        for growing, values in (
+            (self.store, points), (self.sq, sq), (self.ids, first + used),
+            (self.coef, coef[used]), (self.u, u[used]),
+        ):  # fmt: skip
+            growing.append(values)
+        self.S = S
+        return self
 
     def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
         """Learn from the rows of X in this order; the rows of X have ids first, first + 1, …
@@ -236,7 +290,7 @@ class Dual:
         S = Scalars(*(x.copy() for x in self.S))
         _loops.learn_dual(
             G, K, k_xx, Y, order, r, rule.grad, rule.theta(self.columns),
-            rule.c, rule.a, rule.b, rule.power, S, P, coef, u,
+            rule.coupled, rule.c, rule.a, rule.shares(self.kernels), rule.power, S, P, coef, u,
         )  # fmt: skip
         self._keep(points, a_sq, order, place, first, coef, u)
         self.S = S
@@ -278,14 +332,48 @@ class Dual:
 
     def mark(self) -> Any:
         """What `roll_back` needs to undo all that comes after."""
-        return self.ids.n, self.coef.values.copy(), self.u.values.copy(), self.S
+        measured = self.kernels, self.store, self.sq
+        return self.ids.n, self.coef.values.copy(), self.u.values.copy(), self.S, measured
 
     def roll_back(self, mark: Any) -> bool:
         """Be as at the time of the mark."""
-        n, coef, u, self.S = mark
+        n, coef, u, self.S, (self.kernels, self.store, self.sq) = mark
         self._truncate(n)
         self.coef.values[:], self.u.values[:] = coef, u
         return True
+
+    def restart(self) -> None:
+        """Begin the average anew: what is predicted has another unit from now on."""
+        zero = np.zeros_like(self.S.c_sum)
+        self.S = self.S._replace(c_sum=zero, weight=np.zeros((1, 1)))
+        self.u.values[:] = 0.0
+
+    def remeasure(self, rows: Any, kernels: tuple[Kernel, ...]) -> None:
+        """Go on with the same support rows in other units, and with kernels made for these.
+
+        Each kernel's learner is then in the state it would be in had it been fed the same
+        subgradients from the start: ‖g‖² and α are computed from the support. The average begins anew.
+        """
+        self.kernels = kernels
+        if not self.ids.n:
+            self.S = self.rule.scalars(len(kernels), self.columns)
+            self.u = Growing((len(kernels), self.columns))
+            return
+        self.store, self.sq = Store(rows), Growing()
+        self.store.append(rows)
+        self.sq.append(sq_norms(rows))
+        coef = self.coef.values
+        with workers(self.n_jobs) as threads, one_blas_thread():
+            parts = [
+                self._scores(rows[lo : lo + BLOCK], self.sq.values[lo : lo + BLOCK], threads, [])[0]
+                for lo in range(0, self.ids.n, BLOCK)
+            ]
+        g = np.concatenate(parts, axis=2) if parts else np.zeros((len(kernels), self.columns, 0))
+        size = np.array([np.sqrt(k.diagonal(None, self.sq.values, k.theta)) for k in kernels])
+        self.S = self.rule.scalars(len(kernels), self.columns)._replace(t=self.S.t.copy())
+        self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,nj->qj", g, coef), 0.0)
+        self.S.alpha[:] += self.rule.a * (size @ np.abs(coef))
+        self.u.values[:] = 0.0
 
     def _truncate(self, n: int) -> None:
         """Forget all support rows but the first n."""
@@ -303,7 +391,8 @@ class Dual:
     def model(self, last: bool = False) -> Expansion:
         """f̄, or the f to come."""
         g = np.broadcast_to(self.coef.values.T, (len(self.kernels), self.columns, self.ids.n))
-        coef = self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0), last)
+        b = self.rule.shares(self.kernels)
+        coef = self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0), last, b)
         rows = self.store.rows
         return Expansion(self.kernels, self.ids.values, rows, self.sq.values, coef, self.n_jobs)
 

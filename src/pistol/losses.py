@@ -54,6 +54,10 @@ class Loss:
         The loss's own parameter, handed to both functions.
     link : callable or None
         Score → P(y = +1), where minimising the expected loss recovers a probability.
+    coupled : bool, default=False
+        Whether the columns of a round, one a class, are compared with each other. Value, grad and link
+        are then taken at z_j = p_j - log Σ_{k≠j} exp(p_k), and a round suffers the loss of its own
+        class's column. A column alone has nothing to be compared with: z = p.
     """
 
     name: str
@@ -63,15 +67,18 @@ class Loss:
     H: float = inf
     theta: float = 0.0
     link: Callable[[Array], Array] | None = None
+    coupled: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         ours = LOSSES.get(self.name)  # by name, so that no code is written into a pickle
-        if ours and (ours.value, ours.grad, ours.link) == (self.value, self.grad, self.link):
+        parts = ("value", "grad", "link", "coupled")
+        if ours and all(getattr(ours, part) == getattr(self, part) for part in parts):
             return _built_in, (self.name, self.L, self.H, self.theta)
         return Loss, tuple(getattr(self, f.name) for f in fields(self))
 
     def __repr__(self) -> str:
-        return f"Loss({self.name!r}, L={self.L:g}, H={self.H:g}, theta={self.theta:g})"
+        coupled = ", coupled=True" if self.coupled else ""
+        return f"Loss({self.name!r}, L={self.L:g}, H={self.H:g}, theta={self.theta:g}{coupled})"
 
 
 @njit(cache=True)
@@ -245,7 +252,11 @@ REGRESSION_LOSSES = {
     "log_cosh": Loss("log_cosh", log_cosh, d_log_cosh, L=1.0, H=1.0),
 }
 
-LOSSES = CLASSIFICATION_LOSSES | REGRESSION_LOSSES
+# -log softmax(p)_y, a column a class: s_j = softmax(p)_j - 1{y = j} is the logistic loss's s at z_j, so
+# |s_j| ≤ 1. H is that of one column, q (1 - q) ≤ ¼; for all columns together it would be ½.
+MULTINOMIAL = replace(CLASSIFICATION_LOSSES["logistic"], name="multinomial", coupled=True)
+
+LOSSES = CLASSIFICATION_LOSSES | REGRESSION_LOSSES | {"multinomial": MULTINOMIAL}
 
 _NOT_LIPSCHITZ = (
     "squared_error", "squared", "square", "squared_loss", "squared_hinge",

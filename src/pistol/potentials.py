@@ -19,6 +19,7 @@ from ._exp import fast_exp
 LOG_C_MAX = 300.0
 C_MAX = exp(LOG_C_MAX)
 LOG_MAX = 700.0  # the largest exponent that exp takes
+VOWPAL_B = 0.5  # Vowpal Wabbit's own choice, its --ftrl_beta
 
 
 @njit(inline="always")
@@ -53,6 +54,7 @@ def decaying(g_norm_sq, alpha, t, b):
     return min(b / sqrt(t + 1.0), C_MAX)
 
 
+# "pistol_vowpal" is none of these: its b_t = b √G needs the G of a coordinate, see `_loops`.
 POTENTIALS = {
     "pistol": pistol,
     "pistol_anytime": pistol_anytime,
@@ -61,9 +63,17 @@ POTENTIALS = {
 }
 
 
-def pistol_choice(b: str | float, a: float, L: float, T: float | None) -> tuple[str, float]:
-    """Potential and number for a user's b: "anytime", "horizon" = √(2 a L T), or a number."""
-    return _choice("b", b, "pistol_anytime", 0.5, "pistol", lambda T: sqrt(2 * a * L * T), T)
+def pistol_choice(
+    b: str | float, a: float, L: float, T: float | None, anytime: float = 0.5
+) -> tuple[str, float]:
+    """Potential and number for a user's b: "anytime", "horizon" = √(2 a L T), "vowpal", or a number.
+
+    "vowpal" is b_t = ½ √G with the G = Σ |s x_i| of a coordinate, as in Vowpal Wabbit's --pistol: only
+    per-coordinate learning has it. G is in the feature's own unit, so the unit matters.
+    """
+    if isinstance(b, str) and b == "vowpal":
+        return "pistol_vowpal", VOWPAL_B
+    return _choice("b", b, "pistol_anytime", anytime, "pistol", lambda T: sqrt(2 * a * L * T), T)
 
 
 def sgd_choice(eta: str | float, T: float | None) -> tuple[str, float]:

@@ -18,6 +18,7 @@ Function = list[tuple[float, Point]]
 Stream = Iterable[tuple[Point, float]]
 Kernel = Callable[[Point, Point], float]
 Gradient = Callable[[float, float], float]
+Gradients = Callable[[Any, list[float]], list[float]]
 
 
 def inner(f: Function, h: Function, k: Kernel) -> float:
@@ -111,6 +112,53 @@ def coordinate_weight(
     alpha = a * (L + G)
     b_t = b(alpha) if callable(b) else b
     return theta * b_t / alpha * exp(theta * theta / (2 * alpha))
+
+
+def vowpal(
+    stream: Stream, grad: Gradient, a: float, b: float, features: int
+) -> Iterator[tuple[float, list[float]]]:
+    """Vowpal Wabbit's --pistol with --ftrl_alpha a and --ftrl_beta b, in exact arithmetic.
+
+    Appendix A for L = 1 with coordinates measured by their largest magnitude so far, but
+    b_t = b √G: what is predicted depends on the unit of a feature.
+    """
+    m, theta, G = ([0.0] * features for _ in range(3))  # max |x_i|, Σ -s x_i, Σ |s x_i|
+    for x_t, y_t in stream:
+        m = [max(m_i, abs(x_i)) for m_i, x_i in zip(m, x_t, strict=True)]
+        A = [a * m_i * (G_i + m_i) for m_i, G_i in zip(m, G, strict=True)]
+        w_t = [
+            b * sqrt(G_i) * h / A_i * exp(h * h / (2 * A_i)) if A_i > 0 else 0.0
+            for h, G_i, A_i in zip(theta, G, A, strict=True)
+        ]
+        p_t = sum(w_i * x_i for w_i, x_i in zip(w_t, x_t, strict=True))
+        yield p_t, w_t
+        s_t = grad(y_t, p_t)
+        theta = [h - s_t * x_i for h, x_i in zip(theta, x_t, strict=True)]
+        G = [G_i + abs(s_t * x_i) for G_i, x_i in zip(G, x_t, strict=True)]
+
+
+def product_space(
+    play: Callable[[Gradient], Iterator[tuple[float, Any]]], grads: Gradients, columns: int
+) -> Iterator[list[tuple[float, Any]]]:
+    """A copy of an algorithm for each column, all fed the gradient of one loss of all scores.
+
+    `play` starts a copy with its own gradient. A copy asks for it when its next round is due, and by
+    then the scores of all columns are there.
+    """
+    scores = [0.0] * columns
+
+    def own(j: int) -> Gradient:
+        return lambda y_t, p_t: grads(y_t, scores)[j]
+
+    for rounds in zip(*(play(own(j)) for j in range(columns)), strict=True):
+        scores[:] = [p_t for p_t, _ in rounds]
+        yield list(rounds)
+
+
+def d_multinomial(y: int, scores: list[float]) -> list[float]:
+    """Gradient of -log softmax(p)_y, for the class of number y: softmax(p)_j - 1{y = j}."""
+    total = sum(exp(p) for p in scores)
+    return [exp(p) / total - (j == y) for j, p in enumerate(scores)]
 
 
 def average(fs: list[Function], weights: list[float]) -> Function:

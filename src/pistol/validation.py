@@ -141,12 +141,13 @@ def check_number(name: str, value: Any, low: float = 0.0, *, closed: bool = Fals
     return float(value)
 
 
-def check_count(name: str, value: Any, *, none: str = "") -> None:
+def check_count(name: str, value: Any, *, none: str = "", auto: bool = False) -> None:
     """A whole number from 1 on, or None where that means something."""
     if value is None and none:
         return
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        other = f" or None ({none})" if none else ""
+        other = ", 'auto'" if auto else ""
+        other += f" or None ({none})" if none else ""
         raise ValueError(f"{name} must be a whole number of at least 1{other}; got {value!r}")
 
 

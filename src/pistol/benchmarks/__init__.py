@@ -1,37 +1,43 @@
 """Benchmarks: us beside the peers, in one process, warm, best of several. `pistol bench` runs them.
 
 A benchmark is a function of a `Size` that returns a `Result`; its docstring says what it compares.
+Those of `LONG` have parts that they keep themselves, and are told of the `Session` they run in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 
 from rich.console import Console
 
-from . import report
+from . import quality, report
 from .growth import growth
 from .kernels import classes, engine, million, svm_a9a, svm_wisdm
 from .linear import asgd, online, sgd
-from .protocol import FULL, TOY, Result, Size, SkipError
+from .protocol import FULL, TOY, Result, Session, Size, SkipError
+from .quality import check
 from .vowpal import vw
 
 __all__ = [
     "BENCHMARKS",
     "FULL",
+    "LONG",
     "TOY",
     "Result",
+    "Session",
     "Size",
     "SkipError",
     "about",
+    "check",
     "measure",
     "resized",
     "run",
 ]
 
-BENCHMARKS: dict[str, Callable[[Size], Result]] = {
+BENCHMARKS: dict[str, Callable[..., Result]] = {
     "svm-wisdm": svm_wisdm,
     "svm-a9a": svm_a9a,
     "engine": engine,
@@ -42,7 +48,9 @@ BENCHMARKS: dict[str, Callable[[Size], Result]] = {
     "online": online,
     "asgd": asgd,
     "growth": growth,
+    "quality": quality.benchmark,
 }
+LONG = {"quality"}
 
 
 def about(name: str) -> str:
@@ -67,17 +75,24 @@ def resized(size: Size, changes: Sequence[str]) -> Size:
     return size
 
 
-def measure(name: str, size: Size) -> Result:
+def measure(name: str, size: Size, session: Session | None = None) -> Result:
     """Run one benchmark; where something it needs is missing, the result says what."""
     try:
-        result = BENCHMARKS[name](size)
+        result = BENCHMARKS[name](size, *([session] if name in LONG else []))
     except SkipError as reason:
         result = Result(skipped=str(reason))
     return replace(result, name=name, what=about(name))
 
 
 def run(
-    names: Sequence[str], size: Size, out: Path, console: Console, resume: bool = False
+    names: Sequence[str],
+    size: Size,
+    out: Path,
+    console: Console,
+    resume: bool = False,
+    half: str = "all",
+    methods: Sequence[str] = (),
+    tasks: Sequence[str] = (),
 ) -> list[Result]:
     """Run benchmarks one after the other and keep each result as soon as it is there.
 
@@ -93,6 +108,10 @@ def run(
         Where progress and the table are shown.
     resume : bool, default=False
         Do not measure again what this folder has at this size.
+    half : {"all", "development", "reported"}, default="all"
+        Which tasks of `quality`.
+    methods, tasks : sequence of str, default=()
+        Which methods and which tasks of `quality`, if not all.
 
     Returns
     -------
@@ -100,17 +119,19 @@ def run(
         In the order of the names.
     """
     results = []
+    session = Session(out, console, resume, half, tuple(methods), tuple(tasks))
     for number, name in enumerate(names, 1):
-        result = report.finished(name, size, out) if resume else None
-        state = "kept"
+        long = name in LONG  # it shows its own progress and knows what is finished
+        result = report.finished(name, size, out) if resume and not long else None
+        state, title = "kept", f"[{number}/{len(names)}] {name}"
         if result is None:
-            with console.status(f"[{number}/{len(names)}] {name}: {about(name)}"):
-                result = measure(name, size)
+            with nullcontext() if long else console.status(f"{title}: {about(name)}"):
+                result = measure(name, size, session)
             report.write(result, size, out)
             report.page(out, list(BENCHMARKS))
             state = "skipped" if result.skipped else "done"
         results.append(result)
-        console.print(f"[{number}/{len(names)}] {name}: {_line(result, state)}", markup=False)
+        console.print(f"{title}: {_line(result, state)}", markup=False)
     console.print(report.console_table(results))
     if size.toy:
         console.print(report.TOY)

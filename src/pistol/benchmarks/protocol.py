@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
+from rich.console import Console
 from threadpoolctl import threadpool_info
 
 from .._types import Array
@@ -51,6 +52,10 @@ class Size:
     growth_features: int = 1_000
     growth_classes: int = 100
     growth_base: int = 5_000  # rows while features or classes grow
+    quality_splits: int = 5  # of each task
+    quality_rows: int = 30_000  # the most rows to learn from
+    quality_search: int = 2_000  # the most rows that a grid is searched on
+    quality_seconds: float = 120.0  # a slower method is not run on a task's further splits
 
     @property
     def toy(self) -> bool:
@@ -79,7 +84,22 @@ TOY = Size(
     growth_features=50,
     growth_classes=5,
     growth_base=300,
+    quality_splits=2,
+    quality_rows=60,
+    quality_search=50,
 )
+
+
+@dataclass(frozen=True)
+class Session:
+    """Where a run keeps its results, and which part of a long benchmark it does."""
+
+    out: Path
+    console: Console
+    resume: bool = False  # what is finished is not run again
+    half: str = "all"
+    methods: tuple[str, ...] = ()  # all if none is named
+    tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,13 +177,13 @@ def best_of(run: Callable[[], T], repeats: int) -> tuple[float, T]:
     return race({"": run}, repeats)[""]
 
 
-def peer(module: str) -> Any:
+def peer(module: str, extra: str = "bench") -> Any:
     """The module of a peer, or a reason to skip that names the extra."""
     try:
         return import_module(module)
     except ImportError:
         name = module.partition(".")[0]
-        raise SkipError(f"{name} is not installed: pip install 'pistol[bench]'") from None
+        raise SkipError(f"{name} is not installed: pip install 'pistol[{extra}]'") from None
 
 
 def error(model: Any, X: Any, y: Any) -> float:

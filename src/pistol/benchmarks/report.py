@@ -122,8 +122,9 @@ def console_table(results: Sequence[Result]) -> Table:
 
 def page(out: Path, order: Sequence[str]) -> Path:
     """Write README.md and the pictures from all results in this folder; returns the page."""
-    paths = {path.stem: path for path in sorted(out.glob("*.json"))}
-    files = [load(paths[name]) for name in [*order, *(paths.keys() - set(order))] if name in paths]
+    found = {path.stem: load(path) for path in sorted(out.glob("*.json"))}
+    ours = {name: file for name, file in found.items() if "result" in file}  # others may lie there
+    files = [ours[name] for name in [*order, *(ours.keys() - set(order))] if name in ours]
     results = [Result.from_json(file["result"]) for file in files]
     measured = [result for result in results if not result.skipped]
     where = [_where(file) for file in files]

@@ -1,0 +1,196 @@
+"""In what a column is measured, so that a user's units do not matter.
+
+A column is measured by its standard deviation around its mean; one of two values by half their
+distance, so that a rare flag is no louder than a balanced one; one that is nearly always zero by half
+its largest magnitude, around zero; and a constant one not at all. The statistics can be collected
+chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._types import Array
+
+RARE = 0.1  # a column with fewer entries other than zero than this share is nearly always zero
+DENSE = 4096  # rows of no more features are made dense: centred, none of their zeros stays one
+CHUNK = 4096
+
+
+class Moments:
+    """Weight, mean, squared deviation, extremes and share of zeros of every column, so far."""
+
+    def __init__(self, columns: int) -> None:
+        self.weight = 0.0
+        self.mean, self.squares, self.nonzero = np.zeros((3, columns))
+        self.low, self.high = np.full(columns, np.inf), np.full(columns, -np.inf)
+
+    def add(self, X: Any, weight: Array) -> None:
+        """Take in more rows; those of weight zero have no say."""
+        if sp.issparse(X):
+            keep = np.flatnonzero(weight > 0)
+            self._merge(*_sparse(X[keep], weight[keep]))
+            return
+        for lo in range(0, X.shape[0], CHUNK):
+            keep = lo + np.flatnonzero(weight[lo : lo + CHUNK] > 0)
+            self._merge(*_dense(X[keep].astype(np.float64, copy=False), weight[keep]))
+
+    def _merge(
+        self, w: float, mean: Array, squares: Array, nonzero: Array, low: Array, high: Array
+    ) -> None:
+        if w == 0:
+            return
+        total = self.weight + w
+        gap = mean - self.mean
+        self.squares = self.squares + squares + gap * gap * (self.weight * w / total)
+        self.mean = self.mean + gap * (w / total)
+        self.nonzero = self.nonzero + nonzero
+        self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
+        self.weight = total
+
+    def units(self) -> Units:
+        """In what each column is measured by what is known so far."""
+        if self.weight == 0:
+            return Units(np.zeros_like(self.mean), np.zeros_like(self.mean))
+        variance, spread = self.squares / self.weight, self.high - self.low
+        largest = np.maximum(np.abs(self.low), np.abs(self.high))
+        # of all that lies between two values, what takes only these two varies most
+        flag = variance >= (1 - 1e-6) * (self.high - self.mean) * (self.mean - self.low)
+        rare = self.nonzero < RARE * self.weight
+        unit = np.where(flag, 0.5 * spread, np.sqrt(variance))
+        unit = np.where(rare, 0.5 * largest, unit)
+        varies = (spread > 1e-12 * largest) & (unit > 0)
+        scale = np.divide(1.0, unit, out=np.zeros_like(unit), where=varies)
+        return Units(np.where(rare & varies, 0.0, self.mean), scale)
+
+    def typical_square(self, units: Units) -> float:
+        """The mean squared distance of two rows in these units; 1 where they do not differ."""
+        total = 2.0 * float(self.squares @ units.scale**2) / max(self.weight, 1e-300)
+        return total if total > 0 else 1.0
+
+    def spread(self) -> Units:
+        """Units of targets: around the mean, half the mean deviation (0.8 σ, as of a Gaussian)."""
+        deviation = 0.8 * np.sqrt(self.squares / max(self.weight, 1e-300))
+        return _halves(self.mean, np.where(deviation > 0, deviation, np.abs(self.mean)))
+
+
+def typical(Y: Array, weight: Array) -> Units:
+    """Units of targets that are all known: around the median, half the mean deviation."""
+    rank = np.argsort(Y, axis=0, kind="stable")
+    share = np.cumsum(weight[rank], axis=0)
+    middle = (share >= 0.5 * share[-1]).argmax(axis=0)
+    center = np.take_along_axis(Y, rank, axis=0)[middle, np.arange(Y.shape[1])]
+    deviation = weight @ np.abs(Y - center) / max(weight.sum(), 1e-300)
+    return _halves(center, np.where(deviation > 0, deviation, np.abs(center)))
+
+
+def _halves(center: Array, deviation: Array) -> Units:
+    return Units(
+        center, np.where(deviation > 0, 2.0 / np.where(deviation > 0, deviation, 1.0), 1.0)
+    )
+
+
+def _dense(X: Array, w: Array) -> tuple[float, Array, Array, Array, Array, Array]:
+    total = w.sum()
+    if total == 0:
+        return (0.0, *np.zeros((5, X.shape[1])))
+    mean = w @ X / total
+    low, high = X.min(axis=0), X.max(axis=0)
+    mean = np.clip(mean, low, high)  # rounding must not make a constant column vary
+    return total, mean, w @ np.square(X - mean), w @ (X != 0), low, high
+
+
+def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array, Array]:
+    total, d = w.sum(), X.shape[1]
+    if total == 0:
+        return (0.0, *np.zeros((5, d)))
+    each, values = np.repeat(w, np.diff(X.indptr)), X.data.astype(np.float64)
+    mean = np.bincount(X.indices, each * values, d) / total
+    stored = np.bincount(X.indices, each, d)
+    gaps = values - mean[X.indices]
+    squares = np.bincount(X.indices, each * gaps * gaps, d) + (total - stored) * mean * mean
+    everywhere = np.bincount(X.indices, minlength=d) == X.shape[0]
+    low, high = (np.where(everywhere, -sign * np.inf, 0.0) for sign in (-1, 1))
+    np.minimum.at(low, X.indices, values)
+    np.maximum.at(high, X.indices, values)
+    nonzero = np.bincount(X.indices, each * (values != 0), d)
+    return total, np.clip(mean, low, high), squares, nonzero, low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Rows are measured as (x - center) · scale; a scale of zero drops a column."""
+
+    center: Array
+    scale: Array
+
+    @property
+    def unit(self) -> Array:
+        """1 / scale; zero where a column is dropped."""
+        return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
+
+    def measured(self) -> tuple[Array, Array]:
+        """What is subtracted from rows and what they are then multiplied by."""
+        wide = len(self.center) > DENSE
+        return (np.zeros_like(self.center) if wide else self.center), self.scale
+
+    def measure(self, X: Any) -> Any:
+        """The rows in these units; sparse ones of many features stay sparse and uncentred."""
+        wide = X.shape[1] > DENSE
+        dtype = X.dtype
+        if sp.issparse(X):
+            if wide:
+                data = X.data * self.scale[X.indices]
+                return sp.csr_array((data.astype(dtype), X.indices, X.indptr), shape=X.shape)
+            X = X.toarray()
+        out = np.empty(X.shape, dtype)
+        center, _ = self.measured()
+        for lo in range(0, X.shape[0], CHUNK):
+            part = X[lo : lo + CHUNK].astype(np.float64, copy=False)
+            out[lo : lo + CHUNK] = (part - center) * self.scale
+        return out
+
+    def recover(self, Z: Any) -> Any:
+        """Rows from their measures; what was dropped is as it was in all rows."""
+        if sp.issparse(Z):
+            data = (Z.data * self.unit[Z.indices]).astype(Z.dtype)
+            return sp.csr_array((data, Z.indices, Z.indptr), shape=Z.shape)
+        return (Z * self.unit + self.measured()[0]).astype(Z.dtype)
+
+    def near(self, other: Units) -> bool:
+        """Whether measuring by the other would change nothing that matters."""
+        same = (self.scale > 0) == (other.scale > 0)
+        if not same.all():
+            return False
+        kept = self.scale > 0
+        ratio = other.scale[kept] / self.scale[kept]
+        shift = np.abs(self.center[kept] - other.center[kept]) * self.scale[kept]
+        return bool((ratio < 1.25).all() and (ratio > 0.8).all() and (shift < 0.25).all())
+
+
+def measure(X: Any, weight: Array) -> Units:
+    """The units of all columns of X."""
+    moments = Moments(X.shape[1])
+    moments.add(X, weight)
+    return moments.units()
+
+
+def as_it_is(columns: int) -> Units:
+    """Units that change nothing."""
+    return Units(np.zeros(columns), np.ones(columns))
+
+
+def near(a: float, b: float) -> bool:
+    """Whether two squared lengths are as good as the same beside steps of four."""
+    return a < 1.5 * b and b < 1.5 * a
+
+
+def typical_square(Z: Any, weight: Array) -> float:
+    """The mean squared distance of two rows, from one pass: twice the variance of all columns."""
+    moments = Moments(Z.shape[1])
+    moments.add(Z, weight)
+    return moments.typical_square(as_it_is(Z.shape[1]))
