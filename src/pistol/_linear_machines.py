@@ -107,12 +107,13 @@ class LinearPistolClassifier(LinearMachine, Classifier):
     Parameters
     ----------
     loss : str or Loss, default="logistic"
-        "logistic", "smooth_hinge", "hinge", "modified_huber", "perceptron", or a
-        :class:`pistol.losses.Loss` of your own.
+        "logistic" (multinomial with more than two classes), "smooth_hinge", "hinge",
+        "modified_huber", "perceptron", or a :class:`pistol.losses.Loss` of your own.
     a : float, default=1.0
-        The paper's a.
-    b : "anytime", "horizon" or float, default="anytime"
-        The paper's b: ½√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; or a number.
+        The paper's a. Its theorem asks for a ≥ 2.25 L.
+    b : "anytime", "horizon", "vowpal" or float, default="anytime"
+        The paper's b: ½√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; Vowpal
+        Wabbit's ½√G, for one learner a feature; or a number.
     per_coordinate : bool, default=True
         False is the paper's Hilbert-space form: one multiplier for all features, made for rows of
         norm at most 1 (an intercept adds 1 to the squared norm).
@@ -120,11 +121,15 @@ class LinearPistolClassifier(LinearMachine, Classifier):
         Learn a constant beside the features.
     average : "linear", "uniform" or None, default="linear"
         Weight t on f_t, the paper's equal weights, or the last f.
-    passes : int, default=1
-        How often `fit` plays the rows.
-    orders : int or None, default=1
-        `fit` plays this many random orders of the rows and averages their models; None plays the
-        rows as they come, which `partial_fit` always does.
+    passes : int or "auto", default="auto"
+        How often `fit` plays the rows. "auto": of 1, 2, 4, … what is best on rows that each order
+        leaves out; up to 256 passes, 64 with more than 600 rows, 1 with more than 30,000; 8 with more
+        than 100,000 features.
+    orders : int, "auto" or None, default="auto"
+        `fit` plays this many random orders of the rows and averages their models. "auto": 5 that
+        leave out a fifth each and 3 of all rows; 3 and 2 with more than 600 rows; 1 with more than
+        30,000, or than 100,000 features. None plays the rows as they come, which `partial_fit`
+        always does.
     random_state : int, RandomState or None, default=None
         Seeds the random orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
@@ -140,10 +145,13 @@ class LinearPistolClassifier(LinearMachine, Classifier):
         Weights of the features.
     intercept_ : array of shape (1,) or (n_classes,)
         The learned constants.
+    passes_ : int
+        How often the rows were played.
     t_ : float
         Rounds played.
     online_loss_, online_error_ : float
-        Mean loss and error on each row before it was learned: an honest estimate at no cost.
+        Mean loss and error on each row before it was learned, in the first pass: an honest estimate
+        at no cost.
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
@@ -172,6 +180,7 @@ class LinearPistolClassifier(LinearMachine, Classifier):
         average: str | None = "linear",
         passes: int | str = "auto",
         orders: int | str | None = "auto",
+        drift: bool = False,
         random_state: Any = None,
         class_weight: Any = None,
         verbose: bool = False,
@@ -184,6 +193,7 @@ class LinearPistolClassifier(LinearMachine, Classifier):
         self.average = average
         self.passes = passes
         self.orders = orders
+        self.drift = drift
         self.random_state = random_state
         self.class_weight = class_weight
         self.verbose = verbose
@@ -208,11 +218,13 @@ class LinearPistolRegressor(LinearMachine, Regressor):
     ----------
     loss : str or Loss, default="huber"
         "huber", "absolute", "quantile" (the median), "epsilon_insensitive", "log_cosh", or a
-        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)``.
+        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)``. Targets come to it in units of
+        half their mean deviation.
     a : float, default=1.0
-        The paper's a.
-    b : "anytime", "horizon" or float, default="anytime"
-        The paper's b: ½√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; or a number.
+        The paper's a. Its theorem asks for a ≥ 2.25 L.
+    b : "anytime", "horizon", "vowpal" or float, default="anytime"
+        The paper's b: 2√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; Vowpal
+        Wabbit's ½√G, for one learner a feature; or a number.
     per_coordinate : bool, default=True
         False is the paper's Hilbert-space form: one multiplier for all features, made for rows of
         norm at most 1 (an intercept adds 1 to the squared norm).
@@ -220,11 +232,15 @@ class LinearPistolRegressor(LinearMachine, Regressor):
         Learn a constant beside the features.
     average : "linear", "uniform" or None, default="linear"
         Weight t on f_t, the paper's equal weights, or the last f.
-    passes : int, default=1
-        How often `fit` plays the rows.
-    orders : int or None, default=1
-        `fit` plays this many random orders of the rows and averages their models; None plays the
-        rows as they come, which `partial_fit` always does.
+    passes : int or "auto", default="auto"
+        How often `fit` plays the rows. "auto": of 1, 2, 4, … what is best on rows that each order
+        leaves out; up to 256 passes, 64 with more than 600 rows, 1 with more than 30,000; 8 with more
+        than 100,000 features.
+    orders : int, "auto" or None, default="auto"
+        `fit` plays this many random orders of the rows and averages their models. "auto": 5 that
+        leave out a fifth each and 3 of all rows; 3 and 2 with more than 600 rows; 1 with more than
+        30,000, or than 100,000 features. None plays the rows as they come, which `partial_fit`
+        always does.
     random_state : int, RandomState or None, default=None
         Seeds the random orders. They depend on the content of the rows, not on how X is sorted.
     verbose : bool, default=False
@@ -236,10 +252,12 @@ class LinearPistolRegressor(LinearMachine, Regressor):
         Weights of the features.
     intercept_ : float or array of shape (n_outputs,)
         The learned constant.
+    passes_ : int
+        How often the rows were played.
     t_ : float
         Rounds played.
     online_loss_, online_error_ : float
-        Mean loss and absolute error on each row before it was learned.
+        Mean loss and absolute error on each row before it was learned, in the first pass.
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
@@ -269,6 +287,7 @@ class LinearPistolRegressor(LinearMachine, Regressor):
         average: str | None = "linear",
         passes: int | str = "auto",
         orders: int | str | None = "auto",
+        drift: bool = False,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -280,6 +299,7 @@ class LinearPistolRegressor(LinearMachine, Regressor):
         self.average = average
         self.passes = passes
         self.orders = orders
+        self.drift = drift
         self.random_state = random_state
         self.verbose = verbose
 
@@ -287,10 +307,10 @@ class LinearPistolRegressor(LinearMachine, Regressor):
     def coef_(self) -> Array:
         """Weights of the features: a vector for one target, a row an output for several."""
         weights = self._weights()[:, :-1]
-        return weights if self._outputs else weights[0]
+        return weights if len(weights) > 1 or self._outputs else weights[0]
 
     @property
     def intercept_(self) -> Any:
         """The learned constant: a number for one target, an array for several."""
         intercept = self._weights()[:, -1]
-        return intercept if self._outputs else float(intercept[0])
+        return intercept if len(intercept) > 1 or self._outputs else float(intercept[0])

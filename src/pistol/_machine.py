@@ -27,6 +27,7 @@ from ._choice import (
     choose,
     folds,
 )
+from ._drift import FIRST, STEP, Challengers, steps
 from ._loops import total_loss
 from ._orders import Rounds, as_given, content, shuffled
 from ._plugs import address
@@ -54,6 +55,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
     learners_: list[Learner]
     _few = 4096  # rows up to which several orders are played
+    drift = False
+    _made: Model | None = None  # the model, until something more is learned
+    _challengers: Challengers | None = None
     _calibration: float | None = None  # the temperature of `predict_proba`
     _anytime = 0.5  # b_t = _anytime √(2α_t) where b is "anytime"
 
@@ -89,7 +93,6 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
     def _measure_all(self, X: Any, Y: Array, weight: Array) -> tuple[Any, Array]:
         """Rows and targets in the units that all of them suggest."""
-        self._measure_none(X, Y)
         return X, Y
 
     def _measure_none(self, X: Any, Y: Array) -> None:
@@ -151,6 +154,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         with unchanged_on_error(self) as before:
             self._check_counts()
             self._n_rows, self._online, self._calibration = 0, np.zeros(3), None
+            self._challengers = None
             X, y, Y, weight = self._prepare(X, y, sample_weight, first=True, whole=True)
         try:
             if self.orders is None:
@@ -260,11 +264,13 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             if first:
                 self._online, self._calibration = np.zeros(3), None
                 self._begin_stream(X, Y, None)
-        marks = [learner.mark() for learner in self.learners_]
+        learners, marks = self.learners_, [learner.mark() for learner in self.learners_]
         try:
             return self._play_stream(X, y, Y, weight, passes=1)
         except Exception:  # of a kernel function or a callback: undo what can be undone
-            pairs = zip(self.learners_, marks, strict=True)
+            self.learners_, self._challengers = learners, None  # who begin anew
+            before["_challengers"] = None
+            pairs = zip(learners, marks, strict=True)
             undone = [learner.roll_back(mark) for learner, mark in pairs]
             if first or all(undone):
                 restore(self, before)
@@ -299,22 +305,62 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         for number in range(passes):
             task = root.subcontext(task_name="pass", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
-            for piece in doublings(first, X.shape[0]) if number == 0 else [slice(0, X.shape[0])]:
+            for piece in self._pieces(first, X.shape[0]) if number == 0 else [slice(0, X.shape[0])]:
                 if number == 0:
                     seen = first + piece.start
                     self._look_again(X[piece], Y[piece], weight[piece], seen & (seen - 1) == 0)
                 Z, V = self._measure_rows(X[piece]), self._measure_targets(Y[piece])
                 order, r = as_given(weight[piece])
+                before = self._online[1]
                 for learner in self.learners_:
                     report = self._report if number == 0 else None
                     if self._play_rounds(
                         task, learner, X, y, (Z, V), (order, r), first + piece.start, report
                     ):
                         break
+                if self.drift and number == 0:
+                    lost = (self._online[1] - before) / len(self.learners_)
+                    self._challenge(Z, V, (order, r), first + piece.start, lost)
             if self._end(task, X, y):
                 break
         self._end(root, X, y)
         return self
+
+    def _pieces(self, first: int, n: int) -> Iterator[slice]:
+        pieces = doublings(first, n)
+        return steps(first, pieces) if self.drift else pieces
+
+    def _challenge(self, Z: Any, V: Array, rounds: Rounds, first: int, lost: float) -> None:
+        """Let younger learners play the same rows; one that does better takes over."""
+        order, r = rounds
+        seen = first + Z.shape[0]
+        challengers = self._challengers = self._challengers or Challengers()
+        for duel in challengers.duels:
+            rule = duel.learner.rule
+            value, theta = address(rule.loss.value, 3), rule.theta(V.shape[1])
+            for at, P in duel.learner.play(Z, V, order, r, first):
+                chunk = order[at], part(r, at), value, theta, rule.coupled
+                duel.pending -= total_loss(read_only(P), V, *chunk)
+            duel.note(lost, seen % STEP == 0)
+        if seen % STEP:
+            return
+        winner = challengers.winner()
+        if winner is not None:
+            self.learners_, self._made, self._calibration = [winner], None, None
+        if seen % FIRST == 0:
+            for learner in self._everyone():
+                learner.restart()
+        challengers.begin(seen, lambda: self._another(Z, V.shape[1]))
+
+    def _another(self, X: Any, columns: int) -> Learner:
+        """A learner like the one that predicts, that has played no round."""
+        like = self.learners_[0]
+        return self._new_learner(X, columns, like.rule, getattr(like, "kernels", ()))
+
+    def _everyone(self) -> list[Learner]:
+        """Who predicts, and who would like to."""
+        duels = self._challengers.duels if self._challengers else []
+        return [*self.learners_, *(duel.learner for duel in duels)]
 
     def _play(
         self, X: Any, y: Any, Y: Array, schedule: Sequence[Iterable[Rounds]], passes: int
@@ -389,7 +435,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     def _model(self) -> Model:
         """The average over the learners' models; kept until something more is learned."""
         check_is_fitted(self, "learners_")
-        made: Model | None = getattr(self, "_made", None)
+        made = self._made
         if made is None:
             played = [learner for learner in self.learners_ if learner.S.t[0, 0] > 0]
             models: list[Any] = [learner.model() for learner in played or self.learners_]

@@ -201,6 +201,7 @@ class Regressor(RegressorMixin, Machine):
 
     _anytime = 8.0
     _targets: Units
+    _y_moments: Moments | None = None
 
     def _loss(self) -> Loss:
         return get_loss(self.loss, REGRESSION_LOSSES)
@@ -215,7 +216,12 @@ class Regressor(RegressorMixin, Machine):
                 f"y must have {self._outputs or 1} output(s) as in the first call; "
                 f"got {outputs or 1}"
             )
-        return check_targets(y)
+        levels = self._loss().levels
+        if not levels:
+            return check_targets(y)
+        if outputs:
+            raise ValueError(f"several quantiles are of one target; y has {outputs} outputs")
+        return np.repeat(check_targets(y), len(levels), axis=1)
 
     def _mistakes(self, P: Array, Y: Array) -> Array:
         return (np.abs(P - Y) * self._targets.unit).mean(axis=1)
@@ -223,14 +229,14 @@ class Regressor(RegressorMixin, Machine):
     def _left_out_loss(self, Y: Array, weight: Array) -> Callable[[Array], float]:
         """The loss itself."""
         loss, order = self._loss(), np.arange(len(Y))
-        theta, value = np.full(Y.shape[1], loss.theta), address(loss.value, 3)
+        theta, value = self._rule(1.0).theta(Y.shape[1]), address(loss.value, 3)
         total = max(weight.sum(), 1e-300)
         r = read_only(np.ascontiguousarray(weight))
-        return lambda P: total_loss(read_only(P), Y, order, r, value, read_only(theta), 0) / total
+        return lambda P: total_loss(read_only(P), Y, order, r, value, theta, 0) / total
 
     def _measure_all(self, X: Any, Y: Array, weight: Array) -> tuple[Any, Array]:
         X, Y = super()._measure_all(X, Y, weight)
-        self._targets = typical(Y, weight)
+        self._targets, self._y_moments = typical(Y, weight), None  # these units stay
         return X, self._measure_targets(Y)
 
     def _measure_none(self, X: Any, Y: Array) -> None:
@@ -240,14 +246,14 @@ class Regressor(RegressorMixin, Machine):
 
     def _look_again(self, X: Any, Y: Array, weight: Array, due: bool) -> None:
         super()._look_again(X, Y, weight, due)
-        moments = copy.copy(getattr(self, "_y_moments", None))
-        if moments is None:  # after `fit` the units stay
+        if self._y_moments is None:
             return
+        moments = copy.copy(self._y_moments)
         if due and moments.weight > 0:
             now = moments.spread()
             if not self._targets.near(now):
                 self._targets = now
-                for learner in self.learners_:
+                for learner in self._everyone():
                     learner.restart()
         moments.add(Y, weight)
         self._y_moments = moments
@@ -291,9 +297,11 @@ class Regressor(RegressorMixin, Machine):
         Returns
         -------
         targets : array of shape (n_samples,) or (n_samples, n_outputs)
-            The model's scores.
+            Targets; with several quantiles, a column for each, in ascending order.
         """
         scores = self._decide(X) * self._targets.unit + self._targets.center
+        if self.learners_[0].rule.loss.levels:
+            return np.sort(scores, axis=1)  # quantiles that cross are never closer to the truth
         return scores if self._outputs else scores[:, 0]
 
     def __sklearn_tags__(self) -> Any:

@@ -140,6 +140,15 @@ class Kernel:
         gamma, degree, coef0 = self.theta
         return f"Kernel({self.source!r}, gamma={gamma:g}, degree={degree:g}, coef0={coef0:g})"
 
+    @property
+    def name(self) -> str:
+        """How it is called in `kernel_weights_`."""
+        if self.map is bounded_poly:
+            return ("constant", "linear", "quadratic", "cubic")[int(self.theta[1])]
+        if self.map is gaussian:
+            return f"rbf(gamma={self.theta[0]:.4g})"
+        return self.source if isinstance(self.source, str) else self.source.__name__
+
     def __reduce__(self) -> tuple[Any, ...]:
         return get_kernel, (self.source, *self.theta.tolist(), self.share)
 

@@ -111,7 +111,8 @@ class Rule:
 
     def theta(self, columns: int) -> Array:
         """The loss's own parameter for every column."""
-        return read_only(np.full(columns, self.loss.theta))
+        levels = self.loss.levels
+        return read_only(np.array(levels) if levels else np.full(columns, self.loss.theta))
 
 
 class Vectors:

@@ -22,7 +22,7 @@ A loss of your own is a pair of numba functions::
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from math import exp, expm1, inf, isfinite, log1p, tanh
 from numbers import Real
@@ -58,6 +58,8 @@ class Loss:
         Whether the columns of a round, one a class, are compared with each other. Value, grad and link
         are then taken at z_j = p_j - log Σ_{k≠j} exp(p_k), and a round suffers the loss of its own
         class's column. A column alone has nothing to be compared with: z = p.
+    levels : tuple of float, default=()
+        Several thetas, to be learned at once from one target: a column for each.
     """
 
     name: str
@@ -68,17 +70,19 @@ class Loss:
     theta: float = 0.0
     link: Callable[[Array], Array] | None = None
     coupled: bool = False
+    levels: tuple[float, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         ours = LOSSES.get(self.name)  # by name, so that no code is written into a pickle
         parts = ("value", "grad", "link", "coupled")
         if ours and all(getattr(ours, part) == getattr(self, part) for part in parts):
-            return _built_in, (self.name, self.L, self.H, self.theta)
+            return _built_in, (self.name, self.L, self.H, self.theta, self.levels)
         return Loss, tuple(getattr(self, f.name) for f in fields(self))
 
     def __repr__(self) -> str:
-        coupled = ", coupled=True" if self.coupled else ""
-        return f"Loss({self.name!r}, L={self.L:g}, H={self.H:g}, theta={self.theta:g}{coupled})"
+        more = ", coupled=True" if self.coupled else ""
+        more += f", levels={self.levels}" if self.levels else ""
+        return f"Loss({self.name!r}, L={self.L:g}, H={self.H:g}, theta={self.theta:g}{more})"
 
 
 @njit(cache=True)
@@ -214,10 +218,16 @@ def huber_loss(delta: float = 1.0) -> Loss:
     return Loss("huber", huber, d_huber, L=1.0, H=1.0 / delta, theta=delta)
 
 
-def quantile_loss(tau: float = 0.5) -> Loss:
-    """The pinball loss of the τ-quantile."""
-    _check_theta("tau", tau, 0.0, 1.0)
-    return Loss("quantile", quantile, d_quantile, L=max(tau, 1.0 - tau), theta=tau)
+def quantile_loss(tau: float | Sequence[float] = 0.5) -> Loss:
+    """The pinball loss of the τ-quantile, or of several that are learned at once and do not cross."""
+    levels = () if isinstance(tau, Real) else tuple(sorted(tau))  # type: ignore[arg-type]
+    if not isinstance(tau, Real) and not levels:
+        raise ValueError("tau must be a number or several of them; got none")
+    for level in levels or (tau,):
+        _check_theta("tau", level, 0.0, 1.0)  # type: ignore[arg-type]
+    middle = levels[len(levels) // 2] if levels else float(tau)  # type: ignore[arg-type]
+    L = max(max(level, 1.0 - level) for level in levels or (middle,))
+    return Loss("quantile", quantile, d_quantile, L=L, theta=middle, levels=levels)
 
 
 def epsilon_insensitive_loss(epsilon: float = 0.1) -> Loss:
@@ -280,8 +290,8 @@ def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
     return pick(registry, "loss", loss)
 
 
-def _built_in(name: str, L: float, H: float, theta: float) -> Loss:
-    return replace(LOSSES[name], L=L, H=H, theta=theta)
+def _built_in(name: str, L: float, H: float, theta: float, levels: tuple[float, ...] = ()) -> Loss:
+    return replace(LOSSES[name], L=L, H=H, theta=theta, levels=levels)
 
 
 def check_loss(loss: Loss) -> Loss:

@@ -15,6 +15,8 @@ from ._types import Array
 from .kernels import Kernel, precomputed_base
 from .rows import like, sq_norms
 
+IDLE = 1e-6  # a kernel of a smaller share is dropped
+
 
 @dataclass(frozen=True, eq=False)
 class Linear:
@@ -47,6 +49,7 @@ class Expansion:
     sq: Array
     coef: Array
     n_jobs: int | None = None
+    lean: bool = False  # whether idle kernels have been dropped
 
     def decide(self, X: Any) -> Array:
         """Scores of shape (rows, columns)."""
@@ -77,6 +80,25 @@ class Expansion:
         unit = replace(self, coef=self.coef / size[:, None])
         f = unit.decide(self.rows).T
         return size * np.sqrt(np.maximum((f * unit.coef[0]).sum(axis=1), 0.0))
+
+    def shares(self) -> Array:
+        """What each kernel contributes: the size of its part of f at support rows; they sum to 1."""
+        some = self.rows[:: max(1, len(self.ids) // BLOCK)]
+        if len(self.ids) == 0 or len(self.kernels) == 1:
+            return np.full(len(self.kernels), 1.0 / len(self.kernels))
+        coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
+        with workers(self.n_jobs) as threads, one_blas_thread():
+            parts, _ = scores(self.kernels, self.rows, self.sq, coef, some, sq_norms(some), threads)
+        size = np.sqrt(np.square(parts / max(np.abs(parts).max(), 1e-300)).mean(axis=(1, 2)))
+        return size / max(size.sum(), 1e-300)
+
+    def without_idle(self) -> Expansion:
+        """The same function without kernels that contribute next to nothing."""
+        if len(self.kernels) == 1 or len(self.ids) == 0:
+            return replace(self, lean=True)
+        keep = np.flatnonzero(self.shares() > IDLE)
+        kernels = tuple(self.kernels[q] for q in keep)
+        return replace(self, kernels=kernels, coef=self.coef[keep], lean=True)
 
     def without_zeros(self) -> Expansion:
         """The same function without the rows whose coefficients are all zero."""
