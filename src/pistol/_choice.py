@@ -60,6 +60,10 @@ class Candidate:
     left_out: Array = field(default_factory=lambda: np.empty(0))  # scores of rounds not played
     idle: int = 0  # doublings that brought nothing
 
+    def learners(self) -> list[Learner]:
+        """What it has learned when it did best, one an order."""
+        return [play.learner(kept) for play, kept in zip(self.plays, self.kept, strict=True)]
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -94,7 +98,7 @@ def choose(
     most: int = MOST_PASSES,
     whole: int = WHOLE,
     seen: Callable[[Learner, Array, Array, Array], None] = lambda *_: None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[Callable[[], list[Learner]]], bool] = lambda now: False,
 ) -> Choice:
     """Play all ways on all folds, pass by pass, and keep what does best on rows left out.
 
@@ -119,7 +123,7 @@ def choose(
     seen : callable
         Told what each order predicted in its first pass, for what was chosen.
     stop : callable
-        Asked after each doubling whether to be content with what there is.
+        Asked after each doubling whether to be content with what there is, which it can have a look at.
     """
     rows, r = rounds
     out = [read_only(rows[fold == i]) for i in range(k)]
@@ -153,10 +157,10 @@ def choose(
         racing = [c for c in racing if c.idle < (2 if mark <= EARLY else 1)]
         racing = sorted(racing, key=lambda c: c.best)[: RACE.get(mark)]
         done, mark = mark, 2 * mark
-        if mark > most or stop():
+        won = min(candidates, key=lambda c: c.best)
+        if stop(won.learners) or mark > most:
             break
-    won = min(candidates, key=lambda c: c.best)
-    learners = [play.learner(kept) for play, kept in zip(won.plays, won.kept, strict=True)]
+    learners = won.learners()
     for learner, (order, P) in zip(learners, first[id(won)], strict=True):
         seen(learner, rows[order], r[order], P)
     extra = [ways[won.number]() for _ in range(whole)]

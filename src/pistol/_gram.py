@@ -131,7 +131,14 @@ def learn_gram(
 
 
 @loop(
-    lambda data: types.void(_square(data), _square(data), indices, cube, indices, matrix),
+    lambda data: types.void(
+        _square(data),
+        _square(data),
+        indices,
+        types.Array(from_dtype(np.dtype(data)), 3, "C"),
+        indices,
+        matrix,
+    ),
     fastmath={"contract", "reassoc"},
 )
 def expand_gram(L, E, steps, coef, at, out):
@@ -146,7 +153,7 @@ def expand_gram(L, E, steps, coef, at, out):
             for j in range(out.shape[1]):
                 for q in range(Q):
                     c, v = coef[q, j, lo : lo + m], values[q, :m]
-                    total = 0.0
+                    total = L.dtype.type(0.0)
                     for x in range(len(c)):
                         total += c[x] * v[x]
                     out[k, j] += total
@@ -245,9 +252,11 @@ class GramPlay:
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers."""
         out = np.empty((len(at), self.coef.shape[1]))
-        coef = np.ascontiguousarray(self.model())
+        coef = self.model()
+        size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
+        coef = np.ascontiguousarray(coef / size, self.gram.L.dtype)
         expand_gram(self.gram.L, self.gram.E, self.steps, coef, read_only(at), out)
-        return out
+        return out * size
 
     def snapshot(self) -> tuple[Array, Array, Scalars]:
         """What has been learned so far."""

@@ -81,15 +81,14 @@ class KernelMachine(Machine):
         gram = Gram(X, [kernel for kernels in sums for kernel in kernels], threads)
         return [partial(GramPlay, gram, kernels, rule, columns, X, self.n_jobs) for kernels in sums]
 
-    def _fit_many(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+    def _fit_many(self, X: Any, y: Any, Y: Array, weight: Array, hashes: Array) -> Self:
         """A sample of the rows says by which sum, and whether more than one pass is worth it."""
         if self.kernel == "precomputed":
-            return super()._fit_many(X, y, Y, weight)
-        hashes = self._content(X, Y, weight)
+            return super()._fit_many(X, y, Y, weight, hashes)
         sample = np.argsort(np.where(weight > 0, mix(hashes), np.uint64(2**64 - 1)), kind="stable")
         sample = sample[: int(SAMPLE / np.sqrt(Y.shape[1]))]
         online, self._online = self._online, np.zeros(3)
-        choice = self._choose(X[sample], read_only(Y[sample]), weight[sample])
+        choice = self._choose(X[sample], read_only(Y[sample]), weight[sample], hashes[sample])
         self._online = online
         passes = max(1, min(choice.passes, MOST_REPEATS, REPEATED // X.shape[0]))
         chosen = choice.learners[0]
@@ -97,7 +96,7 @@ class KernelMachine(Machine):
         kernels = chosen.kernels
         self._predicted = []
         try:
-            self._fit_orders(X, y, Y, weight, kernels, 1, passes)
+            self._fit_orders(X, y, Y, weight, hashes, kernels, 1, passes)
             late = self._predicted[len(self._predicted) // 2 :]
         finally:
             self._predicted = None

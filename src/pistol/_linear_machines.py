@@ -72,11 +72,11 @@ class LinearMachine(Machine):
         learner = Coordinates if self.per_coordinate else Primal
         return learner(rule, X.shape[1], columns, bias=1.0 if self.fit_intercept else 0.0)
 
-    def _fit_auto(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+    def _fit_auto(self, X: Any, y: Any, Y: Array, weight: Array, hashes: Array) -> Self:
         """Of very many features a learner is large: one order, and passes by experience."""
         if X.shape[1] > WIDE and self.passes == "auto":
-            return self._fit_orders(X, y, Y, weight, (), 1, WIDE_PASSES)
-        return super()._fit_auto(X, y, Y, weight)
+            return self._fit_orders(X, y, Y, weight, hashes, (), 1, WIDE_PASSES)
+        return super()._fit_auto(X, y, Y, weight, hashes)
 
     def _ways(self, X: Any, weight: Array, columns: int, rule: Rule, threads: Workers) -> list[Way]:
         return [lambda: RowsPlay(self._new_learner(X, columns, rule), X)]

@@ -159,24 +159,33 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         try:
             if self.orders is None:
                 return self._fit_stream(X, y, Y, weight)
+            hashes = self._content(X, Y, weight)  # before rounding in other units
             X, Y = self._measure_all(X, Y, weight)
             if self.passes == "auto" or self.orders == "auto":
-                self._fit_auto(X, y, Y, weight)
+                self._fit_auto(X, y, Y, weight, hashes)
                 return self
             return self._fit_orders(
-                X, y, Y, weight, self._kernels(X, weight), self.orders, self.passes
+                X, y, Y, weight, hashes, self._kernels(X, weight), self.orders, self.passes
             )
         except Exception:
             restore(self, before)
             raise
 
     def _fit_orders(
-        self, X: Any, y: Any, Y: Array, weight: Array, kernels: Any, orders: int, passes: int
+        self,
+        X: Any,
+        y: Any,
+        Y: Array,
+        weight: Array,
+        hashes: Array,
+        kernels: Any,
+        orders: int,
+        passes: int,
     ) -> Self:
         """A learner for each of some random orders."""
         rule = self._rule(float(weight.sum()) * passes)
         self.learners_ = [self._new_learner(X, Y.shape[1], rule, kernels) for _ in range(orders)]
-        return self._play(X, y, Y, self._schedule(X, Y, weight, orders, passes), passes)
+        return self._play(X, y, Y, self._schedule(weight, hashes, orders, passes), passes)
 
     def _check_counts(self) -> None:
         if self.passes != "auto":
@@ -184,26 +193,28 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         if self.orders != "auto":
             check_count("orders", self.orders, none="the rows as they come", auto=True)
 
-    def _fit_auto(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+    def _fit_auto(self, X: Any, y: Any, Y: Array, weight: Array, hashes: Array) -> Self:
         """Passes, orders or both are ours to choose; with many rows, by a sample of them."""
         n = X.shape[0]
         if self.passes != "auto":
             orders = FOLDS if n <= self._few else 1
-            return self._fit_orders(X, y, Y, weight, self._kernels(X, weight), orders, self.passes)
+            return self._fit_orders(
+                X, y, Y, weight, hashes, self._kernels(X, weight), orders, self.passes
+            )
         if self.orders == 1:  # nobody would be left to say how many passes are right
-            return self._fit_orders(X, y, Y, weight, self._kernels(X, weight), 1, 1)
+            return self._fit_orders(X, y, Y, weight, hashes, self._kernels(X, weight), 1, 1)
         if n <= self._few:
             root = self._init_callback_context(max_subtasks=None)
             root.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            choice = self._choose(X, Y, weight, root)
+            choice = self._choose(X, Y, weight, hashes, root)
             self.learners_, self._n_rows, self._made = choice.learners, n, None
             self._end(root, X, y)
             return self
-        return self._fit_many(X, y, Y, weight)
+        return self._fit_many(X, y, Y, weight, hashes)
 
-    def _choose(self, X: Any, Y: Array, weight: Array, root: Any = None) -> Choice:
+    def _choose(self, X: Any, Y: Array, weight: Array, hashes: Array, root: Any = None) -> Choice:
         """The best way to learn these rows, by the rounds that each order leaves out."""
-        rows, r = shuffled(self._content(X, Y, weight), weight, 0)
+        rows, r = shuffled(hashes, weight, 0)
         k, whole, most = FOLDS, WHOLE, MOST_PASSES
         if len(rows) > SOME:
             k, whole, most = SOME_FOLDS, SOME_WHOLE, SOME_PASSES
@@ -213,10 +224,13 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         rule, fold = self._rule(float(weight.sum())), folds(self._groups(Y)[rows], r, k)
         targets = read_only(Y[rows])
 
-        def stop() -> bool:
+        def stop(now: Callable[[], list[Learner]]) -> bool:
+            if not getattr(self, "_skl_callbacks", None):
+                return False
+            self.learners_, self._made = now(), None
             task = root.subcontext(task_name="pass", max_subtasks=0)
             task.call_on_fit_task_begin(estimator=self)
-            return bool(task.call_on_fit_task_end(estimator=self))
+            return self._end(task, X, None)
 
         with workers(getattr(self, "n_jobs", 1)) as threads, one_blas_thread():
             choice = choose(
@@ -231,14 +245,14 @@ class Machine(CallbackSupportMixin, BaseEstimator):
                 most=most,
                 whole=whole if root else 0,
                 seen=lambda learner, order, r, P: self._report(learner, Y, order, r, P),
-                stop=stop if root else lambda: False,
+                stop=stop if root else lambda now: False,
             )
         self._calibrate(choice.left_out, targets, r)
         return choice
 
-    def _fit_many(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
+    def _fit_many(self, X: Any, y: Any, Y: Array, weight: Array, hashes: Array) -> Self:
         """One order of many rows."""
-        return self._fit_orders(X, y, Y, weight, self._kernels(X, weight), 1, 1)
+        return self._fit_orders(X, y, Y, weight, hashes, self._kernels(X, weight), 1, 1)
 
     def _calibrate(self, scores: Array, Y: Array, weight: Array) -> None:
         """Make use of scores by models that have not seen their rows."""
@@ -290,10 +304,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         return X, y, read_only(Y), self._row_weight(y, weight)
 
     def _schedule(
-        self, X: Any, Y: Array, weight: Array, orders: int, passes: int
+        self, weight: Array, hashes: Array, orders: int, passes: int
     ) -> list[Iterable[Rounds]]:
         """The rounds of every pass of every learner; a random order is drawn when its turn comes."""
-        hashes = self._content(X, Y, weight)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=(orders, passes))
         return [map(partial(shuffled, hashes, weight), row) for row in seeds]
 

@@ -19,14 +19,18 @@ from ._types import Array
 RARE = 0.1  # a column with fewer entries other than zero than this share is nearly always zero
 DENSE = 4096  # rows of no more features are made dense: centred, none of their zeros stays one
 CHUNK = 4096
+LEAST, MOST = 1e-300, 1.7e308  # what is smaller has no inverse, what is larger is no number
 
 
 class Moments:
-    """Weight, mean, squared deviation, extremes and share of zeros of every column, so far."""
+    """Weight, mean, deviation, extremes and share of zeros of every column, so far.
+
+    The deviation is the root of the sum of squares, which neither overflows nor vanishes.
+    """
 
     def __init__(self, columns: int) -> None:
         self.weight = 0.0
-        self.mean, self.squares, self.nonzero = np.zeros((3, columns))
+        self.mean, self.deviation, self.nonzero = np.zeros((3, columns))
         self.low, self.high = np.full(columns, np.inf), np.full(columns, -np.inf)
 
     def add(self, X: Any, weight: Array) -> None:
@@ -40,13 +44,14 @@ class Moments:
             self._merge(*_dense(X[keep].astype(np.float64, copy=False), weight[keep]))
 
     def _merge(
-        self, w: float, mean: Array, squares: Array, nonzero: Array, low: Array, high: Array
+        self, w: float, mean: Array, deviation: Array, nonzero: Array, low: Array, high: Array
     ) -> None:
         if w == 0:
             return
         total = self.weight + w
         gap = mean - self.mean
-        self.squares = self.squares + squares + gap * gap * (self.weight * w / total)
+        apart = gap * np.sqrt(self.weight / total * w)
+        self.deviation = _root_of_squares(np.stack([self.deviation, deviation, apart]), np.ones(3))
         self.mean = self.mean + gap * (w / total)
         self.nonzero = self.nonzero + nonzero
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
@@ -56,52 +61,64 @@ class Moments:
         """In what each column is measured by what is known so far."""
         if self.weight == 0:
             return Units(np.zeros_like(self.mean), np.zeros_like(self.mean))
-        variance, spread = self.squares / self.weight, self.high - self.low
+        deviation, spread = self.deviation / np.sqrt(self.weight), self.high - self.low
         largest = np.maximum(np.abs(self.low), np.abs(self.high))
         # of all that lies between two values, what takes only these two varies most
-        flag = variance >= (1 - 1e-6) * (self.high - self.mean) * (self.mean - self.low)
+        whole = np.where(spread > 0, spread, 1.0)
+        above, below = (self.high - self.mean) / whole, (self.mean - self.low) / whole
+        flag = (deviation / whole) ** 2 >= (1 - 1e-6) * above * below
         rare = self.nonzero < RARE * self.weight
-        unit = np.where(flag, 0.5 * spread, np.sqrt(variance))
+        unit = np.where(flag, 0.5 * spread, deviation)
         unit = np.where(rare, 0.5 * largest, unit)
-        varies = (spread > 1e-12 * largest) & (unit > 0)
+        varies = (spread > 1e-12 * largest) & (unit > LEAST)
         scale = np.divide(1.0, unit, out=np.zeros_like(unit), where=varies)
         return Units(np.where(rare & varies, 0.0, self.mean), scale)
 
     def typical_square(self, units: Units) -> float:
         """The mean squared distance of two rows in these units; 1 where they do not differ."""
-        total = 2.0 * float(self.squares @ units.scale**2) / max(self.weight, 1e-300)
-        return total if total > 0 else 1.0
+        total = 2.0 * float(np.sum((self.deviation * units.scale) ** 2)) / max(self.weight, LEAST)
+        return total if total > LEAST else 1.0
 
-    def spread(self) -> Units:
+    def spread(self, centred: bool = True) -> Units:
         """Units of targets: around the mean, half the mean deviation (0.8 σ, as of a Gaussian)."""
-        deviation = 0.8 * np.sqrt(self.squares / max(self.weight, 1e-300))
-        return _halves(self.mean, np.where(deviation > 0, deviation, np.abs(self.mean)))
+        deviation = self.deviation / np.sqrt(max(self.weight, LEAST))
+        if not centred:
+            both = np.stack([deviation, self.mean])
+            return _halves(np.zeros_like(self.mean), 0.8 * _root_of_squares(both, np.ones(2)))
+        return _halves(self.mean, np.where(deviation > LEAST, 0.8 * deviation, np.abs(self.mean)))
 
 
-def typical(Y: Array, weight: Array) -> Units:
+def typical(Y: Array, weight: Array, centred: bool = True) -> Units:
     """Units of targets that are all known: around the median, half the mean deviation."""
-    rank = np.argsort(Y, axis=0, kind="stable")
-    share = np.cumsum(weight[rank], axis=0)
-    middle = (share >= 0.5 * share[-1]).argmax(axis=0)
-    center = np.take_along_axis(Y, rank, axis=0)[middle, np.arange(Y.shape[1])]
-    deviation = weight @ np.abs(Y - center) / max(weight.sum(), 1e-300)
-    return _halves(center, np.where(deviation > 0, deviation, np.abs(center)))
+    center, share = np.zeros(Y.shape[1]), weight / max(weight.sum(), LEAST)
+    if centred:
+        rank = np.argsort(Y, axis=0, kind="stable")
+        so_far = np.cumsum(share[rank], axis=0)
+        middle = (so_far >= 0.5 * so_far[-1]).argmax(axis=0)
+        center = np.take_along_axis(Y, rank, axis=0)[middle, np.arange(Y.shape[1])]
+    deviation = share @ np.abs(Y - center)
+    return _halves(center, np.where(deviation > LEAST, deviation, np.abs(center)))
 
 
 def _halves(center: Array, deviation: Array) -> Units:
-    return Units(
-        center, np.where(deviation > 0, 2.0 / np.where(deviation > 0, deviation, 1.0), 1.0)
-    )
+    known = deviation > LEAST
+    return Units(center, np.where(known, 2.0 / np.where(known, deviation, 1.0), 1.0))
+
+
+def _root_of_squares(X: Array, w: Array) -> Array:
+    """√Σ w x² of every column."""
+    size = np.abs(X).max(axis=0, initial=0.0)
+    size = np.where(size > 0, size, 1.0)
+    return size * np.sqrt(w @ np.square(X / size))
 
 
 def _dense(X: Array, w: Array) -> tuple[float, Array, Array, Array, Array, Array]:
     total = w.sum()
     if total == 0:
         return (0.0, *np.zeros((5, X.shape[1])))
-    mean = w @ X / total
     low, high = X.min(axis=0), X.max(axis=0)
-    mean = np.clip(mean, low, high)  # rounding must not make a constant column vary
-    return total, mean, w @ np.square(X - mean), w @ (X != 0), low, high
+    mean = np.clip((w / total) @ X, low, high)  # rounding must not make a constant column vary
+    return total, mean, _root_of_squares(X - mean, w), w @ (X != 0), low, high
 
 
 def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array, Array]:
@@ -109,16 +126,19 @@ def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array, Array]
     if total == 0:
         return (0.0, *np.zeros((5, d)))
     each, values = np.repeat(w, np.diff(X.indptr)), X.data.astype(np.float64)
-    mean = np.bincount(X.indices, each * values, d) / total
+    mean = np.bincount(X.indices, each / total * values, d)
     stored = np.bincount(X.indices, each, d)
-    gaps = values - mean[X.indices]
-    squares = np.bincount(X.indices, each * gaps * gaps, d) + (total - stored) * mean * mean
     everywhere = np.bincount(X.indices, minlength=d) == X.shape[0]
     low, high = (np.where(everywhere, -sign * np.inf, 0.0) for sign in (-1, 1))
     np.minimum.at(low, X.indices, values)
     np.maximum.at(high, X.indices, values)
+    mean = np.clip(mean, low, high)
+    size = np.maximum(high - mean, mean - low)  # squares are of numbers of at most 1
+    size = np.where(size > 0, size, 1.0)
+    gaps, zeros = (values - mean[X.indices]) / size[X.indices], np.maximum(total - stored, 0.0)
+    squares = np.bincount(X.indices, each * gaps * gaps, d) + zeros * np.square(mean / size)
     nonzero = np.bincount(X.indices, each * (values != 0), d)
-    return total, np.clip(mean, low, high), squares, nonzero, low, high
+    return total, mean, size * np.sqrt(squares), nonzero, low, high
 
 
 @dataclass(frozen=True, eq=False)

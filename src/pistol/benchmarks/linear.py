@@ -47,7 +47,9 @@ def sgd(size: Size) -> Result:
     data = a9a(size)
     epoch = {"loss": "log_loss", "max_iter": 1, "tol": None, "random_state": 0}
     models: dict[str, Any] = {
-        "LinearPistolClassifier()": LinearPistolClassifier(random_state=0),
+        "LinearPistolClassifier, one pass": LinearPistolClassifier(
+            passes=1, orders=1, random_state=0
+        ),
         "LinearPistolClassifier(orders=None)": LinearPistolClassifier(orders=None),
         "SGDClassifier, one epoch": SGDClassifier(**epoch),
         "SGDClassifier, one epoch, shuffle=False": SGDClassifier(shuffle=False, **epoch),

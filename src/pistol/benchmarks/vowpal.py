@@ -29,7 +29,10 @@ def vw(size: Size) -> Result:
     workspace = peer("vowpalwabbit").Workspace
     data, passes = a9a(size), size.vw_passes
     n, d = data.X.shape
-    play, model = coordinate_passes(data), LinearPistolClassifier(random_state=0)
+    play, model = (
+        coordinate_passes(data),
+        LinearPistolClassifier(passes=1, orders=1, random_state=0),
+    )
     model.fit(data.X[:50], data.y[:50])  # warm
     whole, _ = best_of(lambda: model.fit(data.X, data.y), size.repeats)
     many, _ = best_of(lambda: play(passes), size.repeats)
@@ -42,7 +45,7 @@ def vw(size: Size) -> Result:
             for rule, flags in RULES.items()
         }
     theirs = found["--pistol"]
-    lines = [Line("LinearPistolClassifier().fit, one pass", whole)]
+    lines = [Line("LinearPistolClassifier.fit, one pass", whole)]
     for rule, times in found.items():
         lines += [
             Line(f"vw {rule}, one pass from text", times.text, times.error),
