@@ -36,9 +36,20 @@ def _fixture(machines):
     @pytest.fixture(scope="session", params=machines.values(), ids=list(machines))
     def machine(request):
         make, own = request.param
-        return lambda **changes: make(**{"orders": None, **own, **changes})
+        return lambda **changes: make(**{"orders": None, "passes": 1, **own, **changes})
 
     return machine
+
+
+@pytest.fixture(scope="session", params=ALL.values(), ids=list(ALL))
+def uncentred(request):
+    """Machines that learn from sparse rows what they learn from dense ones.
+
+    Linear machines centre dense rows in `fit`, unless there is no intercept.
+    """
+    make, own = request.param
+    fixed = {"fit_intercept": False} if "fit_intercept" in make().get_params() else {}
+    return lambda **changes: make(**{"orders": None, "passes": 1, **own, **fixed, **changes})
 
 
 def _only(word):
@@ -60,7 +71,8 @@ def having():
 
     def find(name):
         makers = [
-            lambda m=make, o=own, **c: m(**{"orders": None, **o, **c}) for make, own in ALL.values()
+            lambda m=make, o=own, **c: m(**{"orders": None, "passes": 1, **o, **c})
+            for make, own in ALL.values()
         ]
         return [make for make in makers if name in make().get_params()]
 

@@ -61,7 +61,7 @@ PARAMETERS = [
     ("loss", "humbug", "unknown loss 'humbug'; choose one of .*"),
     ("loss", "squared_error", "'squared_error' has no Lipschitz constant.* use .*huber'"),
     ("loss", None, "unknown loss None; choose one of .*"),
-    ("kernel", "bogus", "unknown kernel 'bogus'; choose one of cosine, .*rbf"),
+    ("kernel", "bogus", "unknown kernel 'bogus'; choose one of .*cosine, .*rbf"),
     ("kernel", None, "unknown kernel None; choose one of"),
     *(("a", a, f"^a {NUMBER}{a!r}") for a in (0, -1.0, np.nan, np.inf, "much", None, True)),
     *(("b", b, "^b must be .*positive number; got .*") for b in (0, -1.0, np.inf, "x", None)),
@@ -71,8 +71,11 @@ PARAMETERS = [
     *(("degree", v, f"^degree {NUMBER}{v!r}") for v in (0, -2, np.nan, "three")),
     *(("coef0", v, f"coef0 must be a finite number at least 0; got {v!r}") for v in (-1, np.inf)),
     *(("average", v, "average must be one of 'uniform', .*; got") for v in ("mean", 3, True)),
-    *(("passes", v, f"^passes {COUNT}; got {v!r}") for v in (0, -1, 1.5, "two", None, True)),
-    *(("orders", v, f"^orders {COUNT} or None .*; got {v!r}") for v in (0, -1, 1.5, "two")),
+    *(
+        ("passes", v, f"^passes {COUNT} or 'auto'; got {v!r}")
+        for v in (0, -1, 1.5, "x", None, True)
+    ),
+    *(("orders", v, f"^orders {COUNT}, 'auto' or None .*; got {v!r}") for v in (0, -1, 1.5, "x")),
     ("class_weight", "equal", "class_weight.*'balanced'.*'equal'"),
     ("class_weight", {0: -1.0, 1: 1.0}, "class_weight.*negative"),
     ("class_weight", {0: np.nan, 1: 1.0}, "class_weight.*finite|class_weight.*NaN"),

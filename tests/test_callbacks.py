@@ -71,7 +71,7 @@ def test_stopping_early_is_training_for_fewer_passes(machine, rows, assert_same)
 
 def test_stopping_between_blocks_is_training_on_fewer_rows(kernel_machine, rows, assert_same):
     X, y = rows(kernel_machine(), n=700)
-    stopped = kernel_machine().set_callbacks(Watch(at=1, task="rows")).fit(X, y)
+    stopped = kernel_machine().set_callbacks(Watch(at=9, task="rows")).fit(X, y)
     n = int(stopped.t_)
     assert 0 < n < len(X)
     assert_same(stopped, kernel_machine().fit(X[:n], y[:n]), X)
@@ -158,4 +158,4 @@ def test_verbose_prints_loss_and_error_as_rounds_double(machine, rows, capsys):
     rounds = [int(number) for number, _, _ in found]
     assert rounds == sorted(rounds)
     assert 1 <= len(rounds) <= 10
-    assert float(found[-1][2]) == pytest.approx(model.online_error_, abs=0.2)
+    assert float(found[-1][2]) == pytest.approx(model.online_error_, rel=0.25, abs=0.2)

@@ -21,6 +21,7 @@ X = np.random.default_rng(0).normal(size=(60, 3))
 y = X[:, 0] > 0
 for dtype in (np.float64, np.float32):
     pistol.PistolClassifier().fit(X.astype(dtype), y).predict(X)
+    pistol.PistolClassifier(orders=None).fit(X.astype(dtype), y).predict(X)
     pistol.LinearPistolClassifier().fit(X.astype(dtype), y).predict(X)
     pistol.LinearPistolRegressor(per_coordinate=False).fit(X.astype(dtype), X[:, 0])
 for per_coordinate in (False, True):
@@ -56,4 +57,5 @@ def test_a_new_process_does_not_compile(tmp_path):
 
     cold, warm = run(), run()
     assert "learn_dual" in cold
+    assert "learn_gram" in cold
     assert warm == "[] ['grad', 'value']"

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers
 from numpy.testing import assert_allclose
 
-from pistol import reference
+from pistol import LinearPistolClassifier, reference
 from pistol._types import read_only
 from pistol.kernels import get_kernel
 from pistol.learners import Coordinates, Dual, Primal, Rule
@@ -146,3 +146,18 @@ def test_only_coordinates_have_it():
         with pytest.raises(ValueError, match="per-coordinate"):
             learner.learn(X[0], 1.0)
     assert isinstance(Learner("logistic", per_coordinate=True, b="vowpal").learn(X[0], 1.0), float)
+
+
+def test_the_estimator_predicts_what_vowpal_wabbit_predicts():
+    """But for rows with a new largest magnitude, which it takes note of before it predicts."""
+    X, y = make_stream(3, 300)
+    model = LinearPistolClassifier(b="vowpal", average=None)
+    ours, asked = [], []
+    for i in range(len(y)):
+        if i > 10 and (np.abs(X[i]) <= np.abs(X[:i]).max(axis=0)).all():
+            ours.append(model.decision_function(X[i : i + 1])[0])
+            asked.append(i)
+        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[-1, 1])
+    _, theirs = vowpal_wabbit(X, y)
+    assert len(asked) > 200
+    assert_allclose(ours, theirs[asked], rtol=1e-3, atol=1e-4)

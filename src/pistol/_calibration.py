@@ -20,7 +20,7 @@ def log_loss(scores: Array, codes: Array, weight: Array, T: float) -> float:
 
 
 def two_sided(scores: Array) -> Array:
-    """A column a class: a single one speaks for the second of two classes, its half against the first."""
+    """A column a class; a single one speaks for the second of two classes and against the first."""
     return np.hstack([-scores, scores]) / 2 if scores.shape[1] == 1 else scores
 
 

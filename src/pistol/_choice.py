@@ -1,9 +1,10 @@
 """How often the rows are played and by which sum of kernels: decided by rows that are left out.
 
-Each of a few random orders leaves out its own share of the rows. After 1, 2, 4, … passes the average f̄
-of every order is asked for the rows it has not seen; the sum of kernels and the number of passes that do
-best there are kept, with the very models that were asked. Nothing is fitted a second time, but a few more
-orders of all rows are played in the chosen way, and the model is the average of all.
+Each of a few random orders leaves out its own share of the rows. After 1, 2, 4, … passes the average
+f̄ of every order is asked for the rows it has not seen; the sum of kernels and the number of passes that
+do best there are kept. Then a few more orders of all rows are played in the chosen way. The model is the
+average of these and of the very models that were asked; where rows are many and few orders left out a
+large share of them, of the orders of all rows alone.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import numpy as np
 
 from ._orders import Rounds
 from ._tiles import Workers
-from ._types import Array, Scalars, read_only
+from ._types import Array, read_only
 from .learners import Learner
 
 FOLDS, WHOLE = 5, 3  # orders that leave rows out, and orders of all rows that follow
-SOME, SOME_FOLDS, SOME_WHOLE = 600, 3, 2  # the same for more rows than these
+SOME, SOME_FOLDS, SOME_WHOLE = 600, 3, 2  # the same for more rounds than these, alone in the model
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
 RACE = {2: 3, 4: 2, 16: 1}  # after so many passes only the best so many sums go on
@@ -32,8 +33,8 @@ class Play(Protocol):
     """One order that is played pass after pass."""
 
     @property
-    def S(self) -> Scalars:  # noqa: N802
-        """What is known of g and of time."""
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients: they grow as long as anything is learned."""
 
     def learn(self, Y: Array, order: Array, r: Array) -> Array:
         """Play these rounds; what was predicted in them."""
@@ -153,7 +154,7 @@ def choose(
                 c.best, c.passes, c.left_out = value, mark, scores
                 c.kept = [play.snapshot() for play in c.plays]
             if not any(m[2] for m in mine):  # nobody learned anything: nobody ever will
-                c.idle = mark
+                c.idle = EARLY
         racing = [c for c in racing if c.idle < (2 if mark <= EARLY else 1)]
         racing = sorted(racing, key=lambda c: c.best)[: RACE.get(mark)]
         done, mark = mark, 2 * mark
@@ -171,7 +172,8 @@ def choose(
             for i, play in enumerate(extra)
         ]
     )
-    learners += [play.learner() for play in extra]
+    more = [play.learner() for play in extra]
+    learners = more if more and len(rows) > SOME else learners + more
     return Choice(won.number, won.passes, learners, won.left_out, won.best)
 
 
@@ -180,10 +182,10 @@ def _stretch(
     passes: range, out: Array,
 ) -> tuple[Array, tuple[Array, Array], bool]:  # fmt: skip
     """Play some passes; scores of the rows left out, the first pass, and whether anything moved."""
-    before, first = play.S.alpha.copy(), (np.empty(0, np.int64), np.empty(0))
+    before, first = play.alpha.copy(), (np.empty(0, np.int64), np.empty(0))
     for number in passes:
         order = np.random.default_rng((*seed, number)).permutation(among)
         P = play.learn(Y, read_only(rows[order]), read_only(r[order]))
         if number == 0:
             first = order, P
-    return play.scores(out), first, bool((play.S.alpha != before).any())
+    return play.scores(out), first, bool((play.alpha != before).any())

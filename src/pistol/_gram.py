@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from math import log
+from math import frexp, ldexp, log
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,16 @@ from ._types import (
     scalars,
     table,
 )
-from .kernels import Kernel, bounded_poly, gaussian, get_kernel, precomputed_base
-from .learners import Dual, Rule
+from .kernels import (
+    Kernel,
+    bounded_poly,
+    cosine,
+    gaussian,
+    get_kernel,
+    laplacian,
+    precomputed_base,
+)
+from .learners import Dual, Rule, check_values
 from .rows import Block, sq_norms
 
 WIDTH = 512  # rows whose values are made together
@@ -44,17 +52,24 @@ PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 
 @njit(cache=True)
-def _members(steps, l, e, out):
+def _plain(x):
+    """x without its last bits, which depend on how the rows are sorted and many passes would enlarge."""
+    fraction, power = frexp(x)
+    return ldexp(round(fraction * 2.0**24), power - 24)
+
+
+@njit(cache=True)
+def _members(steps, product, e, out):
     """Values of every member from a stretch of both matrices: out[q]."""
     done, last = 0, -1
     for q in range(len(steps)):
-        v, step = out[q][: len(l)], steps[q]
-        if step >= 0:  # a power of l
+        v, step = out[q][: len(product)], steps[q]
+        if step >= 0:  # a power of the product
             for i in range(len(v)):
                 v[i] = 1.0
             for _ in range(step):
                 for i in range(len(v)):
-                    v[i] *= l[i]
+                    v[i] *= product[i]
         else:  # e to the power of 4^(-step - 1), from the member before
             source = e if last < 0 else out[last][: len(e)]
             for i in range(len(v)):
@@ -127,7 +142,7 @@ def learn_gram(
             total = 0.0
             for x in range(n):
                 total += coef[x, j] * G[q, j, x]
-            S.g_norm_sq[q, j] = max(total, 0.0)
+            S.g_norm_sq[q, j] = _plain(max(total, 0.0))
 
 
 @loop(
@@ -195,9 +210,9 @@ class Gram:
 
 
 def _values(kernel: Kernel, Z: Any, threads: Workers) -> Array:
-    """All values of one kernel, in float32 where there are many."""
-    n = Z.shape[0]
-    dtype = np.dtype(np.float64 if n <= PRECISE else np.float32)
+    """All values of one kernel, in float32 where there are many of at most about one."""
+    n, small = Z.shape[0], kernel.map in (gaussian, laplacian, cosine, bounded_poly)
+    dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
     if kernel.base is precomputed_base:
         return read_only(np.ascontiguousarray(Z, dtype))
     sq = sq_norms(Z)
@@ -211,6 +226,10 @@ def _values(kernel: Kernel, Z: Any, threads: Workers) -> Array:
         out[:, at] = K
 
     threads.run([partial(stripe, slice(lo, min(lo + BLOCK, n))) for lo in range(0, n, BLOCK)])
+    check_values(out, kernel.diagonal(out, sq, kernel.theta))
+    if dtype == np.float64:  # the last bits depend on where a row stands among the others
+        grid = 2.0 ** (np.frexp(np.abs(out).max(initial=0.0))[1] - 36)
+        out = np.rint(out / grid) * grid
     return read_only(out)
 
 
@@ -232,6 +251,11 @@ class GramPlay:
         self.S = rule.scalars(len(kernels), columns)
         self.g = np.zeros((len(kernels), columns, n), gram.L.dtype)
         self.coef, self.u = np.zeros((n, columns)), np.zeros((n, len(kernels), columns))
+
+    @property
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients."""
+        return self.S.alpha
 
     def learn(self, Y: Array, order: Array, r: Array) -> Array:
         """Play these rounds; what was predicted in them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from .units import Moments, Units, as_it_is, measure, near, typical_square
 from .validation import check_choice, check_gram, check_number
 
 SAMPLE = 2048  # rows that speak for many
-MOST_REPEATS, REPEATED = 10, 60_000  # passes over many rows, and how many rows they may add up to
+MOST_REPEATS, REPEATED = 10, 50_000  # passes over many rows, and how many rows they may add up to
 
 
 class KernelMachine(Machine):
@@ -36,6 +37,12 @@ class KernelMachine(Machine):
     _predicted: list[Any] | None = None
 
     def _check_more(self, X: Any, whole: bool) -> None:
+        if isinstance(self.gamma, str):
+            check_choice("gamma", self.gamma, ("scale", "auto"))
+        else:
+            check_number("gamma", self.gamma)
+        check_number("degree", self.degree)
+        check_number("coef0", self.coef0, closed=True)
         if self.kernel == "precomputed":
             own = slice(self._n_rows, self._n_rows + X.shape[0])
             check_gram(X, None if whole else own)
@@ -57,13 +64,10 @@ class KernelMachine(Machine):
 
     def _kernel(self, X: Any, weight: Array) -> Kernel:
         """The kernel that was asked for."""
-        gamma, degree = self.gamma, check_number("degree", self.degree)
+        gamma = self.gamma
         if isinstance(gamma, str):
-            check_choice("gamma", gamma, ("scale", "auto"))
             gamma = scale_gamma(X, weight) if gamma == "scale" else 1.0 / X.shape[1]
-        check_number("gamma", gamma)
-        check_number("coef0", self.coef0, closed=True)
-        return get_kernel(self.kernel, gamma, degree, self.coef0)
+        return get_kernel(self.kernel, gamma, self.degree, self.coef0)
 
     def _anchor(self, Z: Any, weight: Array) -> tuple[float, int]:
         """Mean squared distance of measured rows, and in how many features they differ."""
@@ -86,17 +90,19 @@ class KernelMachine(Machine):
         if self.kernel == "precomputed":
             return super()._fit_many(X, y, Y, weight, hashes)
         sample = np.argsort(np.where(weight > 0, mix(hashes), np.uint64(2**64 - 1)), kind="stable")
-        sample = sample[: int(SAMPLE / np.sqrt(Y.shape[1]))]
+        sample = sample[: int(SAMPLE / Y.shape[1] ** 0.25)]
         online, self._online = self._online, np.zeros(3)
         choice = self._choose(X[sample], read_only(Y[sample]), weight[sample], hashes[sample])
         self._online = online
         passes = max(1, min(choice.passes, MOST_REPEATS, REPEATED // X.shape[0]))
+        if self._auto:  # in units of their own rows lose nothing that matters
+            X = X.astype(np.float32)
         chosen = choice.learners[0]
         assert isinstance(chosen, Dual)
         kernels = chosen.kernels
         self._predicted = []
         try:
-            self._fit_orders(X, y, Y, weight, hashes, kernels, 1, passes)
+            self._fit_orders(X, y, Y, weight, hashes, kernels, self._orders(1), passes)
             late = self._predicted[len(self._predicted) // 2 :]
         finally:
             self._predicted = None
@@ -122,6 +128,7 @@ class KernelMachine(Machine):
     def _measure_none(self, X: Any, Y: Array) -> None:
         super()._measure_none(X, Y)
         self._x_moments, self._units = Moments(X.shape[1]), as_it_is(X.shape[1])
+        self._typical_sq = 0.0
 
     def _look_again(self, X: Any, Y: Array, weight: Array, due: bool) -> None:
         super()._look_again(X, Y, weight, due)
@@ -153,23 +160,24 @@ class KernelMachine(Machine):
     def _measure_rows(self, X: Any) -> Any:
         return self._units.measure(X) if self._auto else X
 
-    def _model(self) -> Any:
-        made = super()._model()
-        if isinstance(made, Expansion) and not made.lean:
-            made = self._made = made.without_idle()
-        return made
+    def _mean(self, models: list[Any]) -> Expansion:
+        return Expansion.mean(models).without_idle()
+
+    def _shown(self) -> Expansion:
+        model = self._model()
+        assert isinstance(model, Expansion)
+        coef = [self._in_targets(part) for part in model.coef]
+        return replace(model, coef=np.stack(coef))
 
     @property
     def kernel_weights_(self) -> dict[str, float]:
         """What each kernel contributes to the model: shares of its size that sum to 1."""
-        model = self._fitted()._model()
+        model = self._fitted()._shown()
         pairs = zip(model.kernels, model.shares(), strict=True)
         return {kernel.name: float(share) for kernel, share in pairs}
 
     def _expansion(self) -> Expansion:
-        model = self._fitted()._model()
-        assert isinstance(model, Expansion)
-        return model.without_zeros()
+        return self._fitted()._shown().without_zeros()
 
     @property
     def support_(self) -> Array:
@@ -202,7 +210,7 @@ class KernelMachine(Machine):
 
 
 class PistolClassifier(KernelMachine, Classifier):
-    """Kernel classifier that optimises and regularises in one pass, with nothing to tune.
+    """Kernel classifier that optimises and regularises at once, with nothing to tune.
 
     PiSTOL (Orabona 2014, Algorithm 3) predicts with f_t = c_t g_{t-1}, where g collects the negative
     subgradients and c_t = (b/α) exp(‖g‖²/2α) takes the place of a step size; the model is the
@@ -238,11 +246,14 @@ class PistolClassifier(KernelMachine, Classifier):
         leaves out; up to 256 passes, 64 with more than 600 rows, 10 with more than 4,096.
     orders : int, "auto" or None, default="auto"
         `fit` plays this many random orders of the rows and averages their models. "auto": 5 that
-        leave out a fifth each and 3 of all rows; 3 and 2 with more than 600 rows; 1 with more than
+        leave out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
         4,096. None plays the rows as they come, which `partial_fit` always does.
     scaling : bool, default=True
         Measure every column in a unit of its own, for the kernel "auto"; other kernels take the rows
         as they are.
+    drift : bool, default=False
+        `partial_fit` follows a stream that changes: younger learners challenge the one that predicts,
+        and one that does better takes over.
     random_state : int, RandomState or None, default=None
         Seeds the random orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
@@ -351,8 +362,8 @@ class PistolRegressor(KernelMachine, Regressor):
         Constant of the polynomial kernel.
     loss : str or Loss, default="huber"
         "huber", "absolute", "quantile" (the median), "epsilon_insensitive", "log_cosh", or a
-        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)``. Targets come to it in units of
-        half their mean deviation.
+        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)`` or, for several quantiles at once,
+        ``quantile_loss([0.1, 0.5, 0.9])``. Targets come to it in units of half their mean deviation.
     a : float, default=1.0
         The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25; with several passes
         1 does better.
@@ -365,11 +376,14 @@ class PistolRegressor(KernelMachine, Regressor):
         leaves out; up to 256 passes, 64 with more than 600 rows, 10 with more than 4,096.
     orders : int, "auto" or None, default="auto"
         `fit` plays this many random orders of the rows and averages their models. "auto": 5 that
-        leave out a fifth each and 3 of all rows; 3 and 2 with more than 600 rows; 1 with more than
+        leave out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
         4,096. None plays the rows as they come, which `partial_fit` always does.
     scaling : bool, default=True
         Measure every column in a unit of its own, for the kernel "auto"; other kernels take the rows
         as they are.
+    drift : bool, default=False
+        `partial_fit` follows a stream that changes: younger learners challenge the one that predicts,
+        and one that does better takes over.
     random_state : int, RandomState or None, default=None
         Seeds the random orders. They depend on the content of the rows, not on how X is sorted.
     n_jobs : int or None, default=None
@@ -440,3 +454,9 @@ class PistolRegressor(KernelMachine, Regressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @property
+    def intercept_(self) -> Any:
+        """The centre of the targets, which is added to the expansion: a number, or one an output."""
+        center = self._fitted()._offset()
+        return center if len(center) > 1 or self._outputs else float(center[0])

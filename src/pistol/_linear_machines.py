@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ._machine import Machine, Way
 from ._tasks import Classifier, Regressor
 from ._tiles import Workers
-from ._types import Array, Scalars
+from ._types import Array
 from .learners import Coordinates, Learner, Primal, Rule
 from .losses import Loss
 from .models import Linear
@@ -27,9 +27,9 @@ class RowsPlay:
         self.playing, self.X = learner, X
 
     @property
-    def S(self) -> Scalars:  # noqa: N802
-        """What is known of g and of time."""
-        return self.playing.S
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients."""
+        return self.playing.alpha
 
     def learn(self, Y: Array, order: Array, r: Array) -> Array:
         """Play these rounds; what was predicted in them."""
@@ -54,6 +54,10 @@ class LinearMachine(Machine):
 
     _few = 30_000
     _units: Units | None = None
+
+    @property
+    def _centred(self) -> bool:
+        return self.fit_intercept
 
     def _measure_all(self, X: Any, Y: Array, weight: Array) -> tuple[Any, Array]:
         """Dense rows are centred, which learning one feature at a time is in need of."""
@@ -90,7 +94,12 @@ class LinearMachine(Machine):
             center, scale = self._units.measured()
             weights[:, :-1] *= scale
             weights[:, -1] -= weights[:, :-1] @ center
-        return self._in_targets(weights)
+        weights = self._in_targets(weights)
+        weights[:, -1] += self._offset()
+        return weights
+
+    def _shown(self) -> Linear:
+        return Linear(self._weights())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -127,9 +136,12 @@ class LinearPistolClassifier(LinearMachine, Classifier):
         than 100,000 features.
     orders : int, "auto" or None, default="auto"
         `fit` plays this many random orders of the rows and averages their models. "auto": 5 that
-        leave out a fifth each and 3 of all rows; 3 and 2 with more than 600 rows; 1 with more than
+        leave out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
         30,000, or than 100,000 features. None plays the rows as they come, which `partial_fit`
         always does.
+    drift : bool, default=False
+        `partial_fit` follows a stream that changes: younger learners challenge the one that predicts,
+        and one that does better takes over.
     random_state : int, RandomState or None, default=None
         Seeds the random orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
@@ -218,8 +230,8 @@ class LinearPistolRegressor(LinearMachine, Regressor):
     ----------
     loss : str or Loss, default="huber"
         "huber", "absolute", "quantile" (the median), "epsilon_insensitive", "log_cosh", or a
-        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)``. Targets come to it in units of
-        half their mean deviation.
+        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)`` or, for several quantiles at once,
+        ``quantile_loss([0.1, 0.5, 0.9])``. Targets come to it in units of half their mean deviation.
     a : float, default=1.0
         The paper's a. Its theorem asks for a ≥ 2.25 L.
     b : "anytime", "horizon", "vowpal" or float, default="anytime"
@@ -238,9 +250,12 @@ class LinearPistolRegressor(LinearMachine, Regressor):
         than 100,000 features.
     orders : int, "auto" or None, default="auto"
         `fit` plays this many random orders of the rows and averages their models. "auto": 5 that
-        leave out a fifth each and 3 of all rows; 3 and 2 with more than 600 rows; 1 with more than
+        leave out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
         30,000, or than 100,000 features. None plays the rows as they come, which `partial_fit`
         always does.
+    drift : bool, default=False
+        `partial_fit` follows a stream that changes: younger learners challenge the one that predicts,
+        and one that does better takes over.
     random_state : int, RandomState or None, default=None
         Seeds the random orders. They depend on the content of the rows, not on how X is sorted.
     verbose : bool, default=False

@@ -56,7 +56,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     learners_: list[Learner]
     _few = 4096  # rows up to which several orders are played
     drift = False
-    _made: Model | None = None  # the model, until something more is learned
+    _made: list[Model]  # the model, once it was asked for and until something more is learned
     _challengers: Challengers | None = None
     _calibration: float | None = None  # the temperature of `predict_proba`
     _anytime = 0.5  # b_t = _anytime √(2α_t) where b is "anytime"
@@ -107,9 +107,17 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     def _measure_targets(self, Y: Array) -> Array:
         return Y
 
-    def _in_targets(self, weights: Array) -> Array:
-        """Weights and intercepts for targets as they come."""
-        return weights
+    def _shown(self) -> Model:
+        """The model of rows and targets as they come, where there is one; see `_in_targets`."""
+        return self._model()
+
+    def _in_targets(self, coef: Array) -> Array:
+        """Coefficients, a row a column, for targets as they come."""
+        return coef
+
+    def _offset(self) -> Any:
+        """What is added to predictions of targets as they come."""
+        return 0.0
 
     @abstractmethod
     def _mistakes(self, P: Array, Y: Array) -> Array:
@@ -153,8 +161,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         """
         with unchanged_on_error(self) as before:
             self._check_counts()
-            self._n_rows, self._online, self._calibration = 0, np.zeros(3), None
-            self._challengers = None
+            self._n_rows, self._n_rounds, self._online = 0, 0, np.zeros(3)
+            self._calibration, self._challengers = None, None
             X, y, Y, weight = self._prepare(X, y, sample_weight, first=True, whole=True)
         try:
             if self.orders is None:
@@ -183,15 +191,14 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         passes: int,
     ) -> Self:
         """A learner for each of some random orders."""
-        rule = self._rule(float(weight.sum()) * passes)
+        rule, self.passes_ = self._rule(float(weight.sum()) * passes), passes
+        self._made = []
         self.learners_ = [self._new_learner(X, Y.shape[1], rule, kernels) for _ in range(orders)]
         return self._play(X, y, Y, self._schedule(weight, hashes, orders, passes), passes)
 
     def _check_counts(self) -> None:
-        if self.passes != "auto":
-            check_count("passes", self.passes, auto=True)
-        if self.orders != "auto":
-            check_count("orders", self.orders, none="the rows as they come", auto=True)
+        check_count("passes", self.passes, auto=True)
+        check_count("orders", self.orders, auto=True, none="the rows as they come")
 
     def _fit_auto(self, X: Any, y: Any, Y: Array, weight: Array, hashes: Array) -> Self:
         """Passes, orders or both are ours to choose; with many rows, by a sample of them."""
@@ -207,7 +214,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             root = self._init_callback_context(max_subtasks=None)
             root.call_on_fit_task_begin(estimator=self, X=X, y=y)
             choice = self._choose(X, Y, weight, hashes, root)
-            self.learners_, self._n_rows, self._made = choice.learners, n, None
+            self.learners_, self._n_rows, self._made = choice.learners, n, []
+            self.passes_ = choice.passes
             self._end(root, X, y)
             return self
         return self._fit_many(X, y, Y, weight, hashes)
@@ -227,7 +235,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         def stop(now: Callable[[], list[Learner]]) -> bool:
             if not getattr(self, "_skl_callbacks", None):
                 return False
-            self.learners_, self._made = now(), None
+            self.learners_, self._made = now(), []
             task = root.subcontext(task_name="pass", max_subtasks=0)
             task.call_on_fit_task_begin(estimator=self)
             return self._end(task, X, None)
@@ -251,24 +259,29 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         return choice
 
     def _fit_many(self, X: Any, y: Any, Y: Array, weight: Array, hashes: Array) -> Self:
-        """One order of many rows."""
-        return self._fit_orders(X, y, Y, weight, hashes, self._kernels(X, weight), 1, 1)
+        """One order of many rows, if it is ours to say."""
+        kernels, orders = self._kernels(X, weight), self._orders(1)
+        return self._fit_orders(X, y, Y, weight, hashes, kernels, orders, 1)
+
+    def _orders(self, ours: int) -> int:
+        """The number of orders that was asked for, or ours."""
+        return ours if self.orders == "auto" else int(self.orders)
 
     def _calibrate(self, scores: Array, Y: Array, weight: Array) -> None:
         """Make use of scores by models that have not seen their rows."""
 
     def _fit_stream(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
         """The rows as they come: what `partial_fit` would do with them, for each pass."""
-        passes = 1 if self.passes == "auto" else self.passes
-        self._begin_stream(X, Y, float(weight.sum()) * passes)
+        passes = self.passes_ = 1 if self.passes == "auto" else self.passes
+        self._begin_stream(X, Y, weight, float(weight.sum()) * passes)
         return self._play_stream(X, y, Y, weight, passes)
 
-    def _begin_stream(self, X: Any, Y: Array, T: float | None) -> None:
+    def _begin_stream(self, X: Any, Y: Array, weight: Array, T: float | None) -> None:
         """Learners and units before the first row."""
         rule = self._rule(T)
         self._measure_none(X, Y)
-        kernels = self._kernels(X, np.broadcast_to(1.0, X.shape[0]))
-        self.learners_ = [self._new_learner(X, Y.shape[1], rule, kernels)]
+        kernels = self._kernels(X, weight)
+        self.learners_, self._made = [self._new_learner(X, Y.shape[1], rule, kernels)], []
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         first = not hasattr(self, "learners_")
@@ -276,18 +289,20 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             self._n_rows = 0 if first else self._n_rows
             X, y, Y, weight = self._prepare(X, y, sample_weight, first, False, classes)
             if first:
-                self._online, self._calibration = np.zeros(3), None
-                self._begin_stream(X, Y, None)
+                self._n_rounds, self._online = 0, np.zeros(3)
+                self._calibration, self.passes_ = None, 1
+                self._begin_stream(X, Y, weight, None)
         learners, marks = self.learners_, [learner.mark() for learner in self.learners_]
         try:
             return self._play_stream(X, y, Y, weight, passes=1)
         except Exception:  # of a kernel function or a callback: undo what can be undone
-            self.learners_, self._challengers = learners, None  # who begin anew
-            before["_challengers"] = None
+            self.learners_ = learners
             pairs = zip(learners, marks, strict=True)
             undone = [learner.roll_back(mark) for learner, mark in pairs]
             if first or all(undone):
                 restore(self, before)
+            if self._challengers is not None:
+                self._challengers = None  # they begin anew
             raise
 
     def _prepare(
@@ -311,29 +326,18 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         return [map(partial(shuffled, hashes, weight), row) for row in seeds]
 
     def _play_stream(self, X: Any, y: Any, Y: Array, weight: Array, passes: int) -> Self:
-        """Play rows as they come; units are looked at again each time their number has doubled."""
+        """Play rows as they come; units are looked at again each time the rounds have doubled."""
         first, self._n_rows = self._n_rows, self._n_rows + X.shape[0]
+        order, r = as_given(weight)
         root = self._init_callback_context(max_subtasks=passes * len(self.learners_))
         root.call_on_fit_task_begin(estimator=self, X=X, y=y)
         for number in range(passes):
             task = root.subcontext(task_name="pass", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
-            for piece in self._pieces(first, X.shape[0]) if number == 0 else [slice(0, X.shape[0])]:
-                if number == 0:
-                    seen = first + piece.start
-                    self._look_again(X[piece], Y[piece], weight[piece], seen & (seen - 1) == 0)
-                Z, V = self._measure_rows(X[piece]), self._measure_targets(Y[piece])
-                order, r = as_given(weight[piece])
-                before = self._online[1]
-                for learner in self.learners_:
-                    report = self._report if number == 0 else None
-                    if self._play_rounds(
-                        task, learner, X, y, (Z, V), (order, r), first + piece.start, report
-                    ):
-                        break
-                if self.drift and number == 0:
-                    lost = (self._online[1] - before) / len(self.learners_)
-                    self._challenge(Z, V, (order, r), first + piece.start, lost)
+            for at in self._pieces(self._n_rounds, len(order)):
+                piece = order[at], part(r, at)
+                if self._play_piece(task, X, y, Y, piece, first, number == 0):
+                    break
             if self._end(task, X, y):
                 break
         self._end(root, X, y)
@@ -343,10 +347,29 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         pieces = doublings(first, n)
         return steps(first, pieces) if self.drift else pieces
 
+    def _play_piece(
+        self, task: Any, X: Any, y: Any, Y: Array, rounds: Rounds, first: int, new: bool
+    ) -> bool:
+        """Play rounds between two looks at the units; whether a callback asked to stop."""
+        order, r = rounds
+        lo, seen = int(order[0]), self._n_rounds
+        rows = slice(lo, int(order[-1]) + 1)
+        order, first = read_only(order - lo), first + lo
+        self._look_again(X[rows], Y[rows], np.bincount(order, r), seen & (seen - 1) == 0)
+        Z, V = self._measure_rows(X[rows]), self._measure_targets(Y[rows])
+        report, before = self._report if new else None, self._online[1]
+        for learner in self.learners_:
+            if self._play_rounds(task, learner, X, y, (Z, V), (order, r), first, report):
+                return True
+        self._n_rounds = seen + len(order)
+        if self.drift and new:
+            lost = (self._online[1] - before) / len(self.learners_)
+            self._challenge(Z, V, (order, r), first, lost)
+        return False
+
     def _challenge(self, Z: Any, V: Array, rounds: Rounds, first: int, lost: float) -> None:
         """Let younger learners play the same rows; one that does better takes over."""
-        order, r = rounds
-        seen = first + Z.shape[0]
+        (order, r), seen = rounds, self._n_rounds
         challengers = self._challengers = self._challengers or Challengers()
         for duel in challengers.duels:
             rule = duel.learner.rule
@@ -359,7 +382,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             return
         winner = challengers.winner()
         if winner is not None:
-            self.learners_, self._made, self._calibration = [winner], None, None
+            self.learners_, self._made, self._calibration = [winner], [], None
         if seen % FIRST == 0:
             for learner in self._everyone():
                 learner.restart()
@@ -406,7 +429,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     ) -> bool:
         """Play rounds chunk by chunk; whether a callback asked to stop."""
         (Z, V), (order, r) = measured, rounds
-        self._made = None  # the model is out of date
+        self._made = []  # the model is out of date
         for at, P in learner.play(Z, V, order, r, first):
             if report:
                 report(learner, V, order[at], part(r, at), P)
@@ -422,7 +445,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             y=y,
             reconstruction_attributes=lambda: {
                 "learners_": copy.deepcopy(self.learners_),
-                "_made": None,
+                "_made": [],
             },
         )
 
@@ -448,12 +471,18 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     def _model(self) -> Model:
         """The average over the learners' models; kept until something more is learned."""
         check_is_fitted(self, "learners_")
-        made = self._made
-        if made is None:
+        if not self._made:  # a list, so that `predict` changes no attribute
             played = [learner for learner in self.learners_ if learner.S.t[0, 0] > 0]
             models: list[Any] = [learner.model() for learner in played or self.learners_]
-            made = self._made = type(models[0]).mean(models)
-        return made
+            self._made.append(self._mean(models))
+        return self._made[0]
+
+    def _mean(self, models: list[Any]) -> Model:
+        return type(models[0]).mean(models)
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()  # without the model, which can be made again
+        return state | {"_made": []} if "_made" in state else state
 
     def _decide(self, X: Any) -> Array:
         check_is_fitted(self, "learners_")
@@ -477,7 +506,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     @property
     def norm_(self) -> Any:
         """‖f‖ of the model: a number, or one an output."""
-        norm = self._fitted()._model().norm()
+        norm = self._fitted()._shown().norm()
         return float(norm[0]) if len(norm) == 1 else norm
 
     def _fitted(self) -> Self:
@@ -487,7 +516,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
 
 def doublings(first: int, n: int) -> Iterator[slice]:
-    """n rows that follow `first` others, cut where the number of all rows has doubled."""
+    """n rounds that follow `first` others, cut where the number of all rounds has doubled."""
     lo, end = first, first + n
     while lo < end:
         hi = min(1 << max(lo, 0).bit_length(), end)

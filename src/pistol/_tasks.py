@@ -20,8 +20,8 @@ from ._machine import Machine
 from ._plugs import address
 from ._types import Array, read_only
 from .losses import CLASSIFICATION_LOSSES, MULTINOMIAL, REGRESSION_LOSSES, Loss, get_loss
-from .units import Moments, Units, typical
-from .validation import check_rounds, check_targets
+from .units import MOST, Moments, Units, as_it_is, typical
+from .validation import MAX_TARGET, check_rounds, check_targets
 
 TEMPERATURES = 2.0 ** np.arange(-1.5, 4.5, 0.5)
 
@@ -72,7 +72,7 @@ class Classifier(ClassifierMixin, Machine):
         return _codes(Y)
 
     def _left_out_loss(self, Y: Array, weight: Array) -> Callable[[Array], float]:
-        """Share of mistakes, and a fifth of the log-loss at the best temperature, which is less coarse."""
+        """Share of mistakes, and a fifth of the log-loss, which is less coarse, at the best T."""
         codes, total = _codes(Y), max(weight.sum(), 1e-300)
 
         def loss(scores: Array) -> float:
@@ -203,6 +203,11 @@ class Regressor(RegressorMixin, Machine):
     _targets: Units
     _y_moments: Moments | None = None
 
+    @property
+    def _centred(self) -> bool:
+        """Whether targets are measured around their middle."""
+        return True
+
     def _loss(self) -> Loss:
         return get_loss(self.loss, REGRESSION_LOSSES)
 
@@ -224,7 +229,8 @@ class Regressor(RegressorMixin, Machine):
         return np.repeat(check_targets(y), len(levels), axis=1)
 
     def _mistakes(self, P: Array, Y: Array) -> Array:
-        return (np.abs(P - Y) * self._targets.unit).mean(axis=1)
+        with np.errstate(over="ignore"):
+            return np.minimum(np.abs(P - Y) * self._targets.unit, MAX_TARGET).mean(axis=1)
 
     def _left_out_loss(self, Y: Array, weight: Array) -> Callable[[Array], float]:
         """The loss itself."""
@@ -234,37 +240,50 @@ class Regressor(RegressorMixin, Machine):
         r = read_only(np.ascontiguousarray(weight))
         return lambda P: total_loss(read_only(P), Y, order, r, value, theta, 0) / total
 
+    def _content(self, X: Any, Y: Array, weight: Array) -> Array:
+        """Targets tell rows apart in steps of a thousandth of their unit, whatever the user's is."""
+        units = typical(Y, weight, self._centred)
+        with np.errstate(over="ignore"):
+            V = (Y - units.center) * units.scale
+        steps = np.rint(1024.0 * np.clip(V, -(2.0**40), 2.0**40))
+        return super()._content(X, steps, weight)
+
     def _measure_all(self, X: Any, Y: Array, weight: Array) -> tuple[Any, Array]:
         X, Y = super()._measure_all(X, Y, weight)
-        self._targets, self._y_moments = typical(Y, weight), None  # these units stay
+        self._targets = typical(Y, weight, self._centred)
+        self._y_moments = None  # these units stay
         return X, self._measure_targets(Y)
 
     def _measure_none(self, X: Any, Y: Array) -> None:
         super()._measure_none(X, Y)
-        self._targets = typical(Y[:1], np.ones(min(len(Y), 1)))
-        self._y_moments = Moments(Y.shape[1])
+        self._y_moments, self._targets = Moments(Y.shape[1]), as_it_is(Y.shape[1])
 
     def _look_again(self, X: Any, Y: Array, weight: Array, due: bool) -> None:
         super()._look_again(X, Y, weight, due)
         if self._y_moments is None:
             return
-        moments = copy.copy(self._y_moments)
-        if due and moments.weight > 0:
-            now = moments.spread()
-            if not self._targets.near(now):
+        moments, seen = copy.copy(self._y_moments), self._y_moments.weight > 0
+        if due:
+            one = np.ones(1)
+            now = moments.spread(self._centred) if seen else typical(Y[:1], one, self._centred)
+            if not seen or not self._targets.near(now):
                 self._targets = now
                 for learner in self._everyone():
                     learner.restart()
         moments.add(Y, weight)
         self._y_moments = moments
 
-    def _in_targets(self, weights: Array) -> Array:
-        weights = weights * self._targets.unit[:, None]
-        weights[:, -1] += self._targets.center
-        return weights
+    def _in_targets(self, coef: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.clip(coef * self._targets.unit[:, None], -MOST, MOST)
+
+    def _offset(self) -> Array:
+        return self._targets.center
 
     def _measure_targets(self, Y: Array) -> Array:
-        return read_only(np.ascontiguousarray((Y - self._targets.center) * self._targets.scale))
+        with np.errstate(over="ignore"):
+            V = (Y - self._targets.center) * self._targets.scale
+        return read_only(np.ascontiguousarray(np.clip(V, -MAX_TARGET, MAX_TARGET)))
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -299,7 +318,7 @@ class Regressor(RegressorMixin, Machine):
         targets : array of shape (n_samples,) or (n_samples, n_outputs)
             Targets; with several quantiles, a column for each, in ascending order.
         """
-        scores = self._decide(X) * self._targets.unit + self._targets.center
+        scores = self._in_targets(self._decide(X).T).T + self._offset()
         if self.learners_[0].rule.loss.levels:
             return np.sort(scores, axis=1)  # quantiles that cross are never closer to the truth
         return scores if self._outputs else scores[:, 0]

@@ -134,6 +134,11 @@ class Primal(Vectors):
         self.S = rule.scalars(1, columns)
         self.g, self.u = np.zeros((2, columns, features + 1))
 
+    @property
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients, which grow as long as anything is learned."""
+        return self.S.alpha
+
     def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
         """Learn from the rows of X in this order, each round of size r."""
         rule, rows = self.rule, as_rows(X)
@@ -172,6 +177,11 @@ class Coordinates(Vectors):
         self.state = np.zeros((columns, features + 1, _loops.FIELDS))
         if x_max:
             self.state[:, :, _loops.M], self.state[:, :, _loops.INVERSE_M] = x_max, 1.0 / x_max
+
+    @property
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients, which grow as long as anything is learned."""
+        return self.state[:, :, _loops.G_SUM]
 
     def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
         """Learn from the rows of X in this order, each round of size r."""
@@ -214,6 +224,7 @@ class Dual:
         self.store = Store(np.empty((0, 0)))
         self.sq, self.ids = Growing(), Growing((), np.int64)
         self.coef, self.u = Growing((columns,)), Growing((len(kernels), columns))
+        self.moved = Growing((columns,))  # Σ|s|, where coef is -Σs
 
     @classmethod
     def resume(
@@ -234,7 +245,7 @@ class Dual:
         _, points, sq = self._points(X, used, first)
         for growing, values in (
             (self.store, points), (self.sq, sq), (self.ids, first + used),
-            (self.coef, coef[used]), (self.u, u[used]),
+            (self.coef, coef[used]), (self.u, u[used]), (self.moved, np.abs(coef[used])),
         ):  # fmt: skip
             growing.append(values)
         self.S = S
@@ -248,8 +259,9 @@ class Dual:
         and no more.
         """
         place = np.full(X.shape[0], -1, np.int32 if X.shape[0] + self.ids.n < 2**31 else np.int64)
-        known = np.flatnonzero(self.ids.values >= first)
-        place[self.ids.values[known] - first] = known
+        ids = self.ids.values
+        known = np.flatnonzero((ids >= first) & (ids < first + X.shape[0]))
+        place[ids[known] - first] = known
         self._reserve(X)
         with workers(self.n_jobs) as threads:
             for at, P in chunks(order, self.columns, BLOCK):
@@ -282,11 +294,8 @@ class Dual:
             raise ValueError(
                 "the kernel's values are not finite, or so large that sums of them are not"
             )
-        if not np.abs(K).max(initial=0.0) <= MAX_VALUE:
-            raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
         k_xx = np.stack([k.diagonal(values, a_sq, k.theta) for k, values in zip(self.kernels, K)])
-        if not (k_xx >= 0).all():
-            raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
+        check_values(K, k_xx)
         coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
         S = Scalars(*(x.copy() for x in self.S))
         _loops.learn_dual(
@@ -298,7 +307,7 @@ class Dual:
 
     def _reserve(self, X: Any) -> None:
         """Room for all rows of X, so that none has to move when there are more support rows."""
-        for growing in (self.sq, self.ids, self.coef, self.u):
+        for growing in (self.sq, self.ids, self.coef, self.u, self.moved):
             growing.reserve(X.shape[0])
         if self.kernels[0].base is precomputed_base:
             X = np.empty((X.shape[0], 1))
@@ -327,20 +336,23 @@ class Dual:
         self.sq.append(sq[at])
         self.ids.append(first + rows)
         self.coef.append(np.zeros((len(rows), self.columns)))
+        self.moved.append(np.zeros((len(rows), self.columns)))
         self.u.append(np.zeros((len(rows), len(self.kernels), self.columns)))
         np.add.at(self.coef.values, place[order[used]], coef[used])
+        np.add.at(self.moved.values, place[order[used]], np.abs(coef[used]))
         np.add.at(self.u.values, place[order[used]], u[:, used].transpose(1, 0, 2))
 
     def mark(self) -> Any:
         """What `roll_back` needs to undo all that comes after."""
         measured = self.kernels, self.store, self.sq
-        return self.ids.n, self.coef.values.copy(), self.u.values.copy(), self.S, measured
+        sums = [growing.values.copy() for growing in (self.coef, self.u, self.moved)]
+        return self.ids.n, sums, self.S, measured
 
     def roll_back(self, mark: Any) -> bool:
         """Be as at the time of the mark."""
-        n, coef, u, self.S, (self.kernels, self.store, self.sq) = mark
+        n, sums, self.S, (self.kernels, self.store, self.sq) = mark
         self._truncate(n)
-        self.coef.values[:], self.u.values[:] = coef, u
+        self.coef.values[:], self.u.values[:], self.moved.values[:] = sums
         return True
 
     def restart(self) -> None:
@@ -357,7 +369,7 @@ class Dual:
         """
         self.kernels = kernels
         if not self.ids.n:
-            self.S = self.rule.scalars(len(kernels), self.columns)
+            self.S = self.rule.scalars(len(kernels), self.columns)._replace(t=self.S.t.copy())
             self.u = Growing((len(kernels), self.columns))
             return
         self.store, self.sq = Store(rows), Growing()
@@ -373,12 +385,12 @@ class Dual:
         size = np.array([np.sqrt(k.diagonal(None, self.sq.values, k.theta)) for k in kernels])
         self.S = self.rule.scalars(len(kernels), self.columns)._replace(t=self.S.t.copy())
         self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,nj->qj", g, coef), 0.0)
-        self.S.alpha[:] += self.rule.a * (size @ np.abs(coef))
+        self.S.alpha[:] += self.rule.a * (size @ self.moved.values)
         self.u.values[:] = 0.0
 
     def _truncate(self, n: int) -> None:
         """Forget all support rows but the first n."""
-        for growing in (self.store, self.sq, self.ids, self.coef, self.u):
+        for growing in (self.store, self.sq, self.ids, self.coef, self.u, self.moved):
             growing.truncate(n)
 
     def _scores(
@@ -396,6 +408,14 @@ class Dual:
         coef = self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0), last, b)
         rows = self.store.rows
         return Expansion(self.kernels, self.ids.values, rows, self.sq.values, coef, self.n_jobs)
+
+
+def check_values(K: Array, k_xx: Array) -> None:
+    """Kernel values must leave room for arithmetic, and be those of a kernel."""
+    if not float(np.abs(K).max(initial=0.0)) <= MAX_VALUE:
+        raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
+    if not (k_xx >= 0).all():
+        raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
 
 
 def chunks(order: Array, columns: int, size: int) -> Chunks:

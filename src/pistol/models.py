@@ -31,7 +31,7 @@ class Linear:
     def norm(self) -> Array:
         """‖f_j‖, the intercept included."""
         size = np.maximum(np.abs(self.weights).max(axis=1, initial=0.0), 1e-300)
-        return size * np.linalg.norm(self.weights / size[:, None], axis=1)  # squares may overflow
+        return _product(size, np.linalg.norm(self.weights / size[:, None], axis=1))
 
     @staticmethod
     def mean(models: Sequence[Linear]) -> Linear:
@@ -49,7 +49,6 @@ class Expansion:
     sq: Array
     coef: Array
     n_jobs: int | None = None
-    lean: bool = False  # whether idle kernels have been dropped
 
     def decide(self, X: Any) -> Array:
         """Scores of shape (rows, columns)."""
@@ -79,7 +78,7 @@ class Expansion:
         size = np.maximum(np.abs(self.coef).max(axis=(0, 2)), 1e-300)  # products may overflow
         unit = replace(self, coef=self.coef / size[:, None])
         f = unit.decide(self.rows).T
-        return size * np.sqrt(np.maximum((f * unit.coef[0]).sum(axis=1), 0.0))
+        return _product(size, np.sqrt(np.maximum((f * unit.coef[0]).sum(axis=1), 0.0)))
 
     def shares(self) -> Array:
         """What each kernel contributes: the size of its part of f at support rows; they sum to 1."""
@@ -94,11 +93,11 @@ class Expansion:
 
     def without_idle(self) -> Expansion:
         """The same function without kernels that contribute next to nothing."""
-        if len(self.kernels) == 1 or len(self.ids) == 0:
-            return replace(self, lean=True)
         keep = np.flatnonzero(self.shares() > IDLE)
+        if len(keep) in (0, len(self.kernels)):
+            return self
         kernels = tuple(self.kernels[q] for q in keep)
-        return replace(self, kernels=kernels, coef=self.coef[keep], lean=True)
+        return replace(self, kernels=kernels, coef=self.coef[keep])
 
     def without_zeros(self) -> Expansion:
         """The same function without the rows whose coefficients are all zero."""
@@ -124,6 +123,12 @@ class Expansion:
         sq = np.concatenate([model.sq for model in models])
         coef = coef.transpose(1, 2, 0) / len(models)
         return Expansion(models[0].kernels, ids, rows[at], sq[at], coef, models[0].n_jobs)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """a · b, or as large as a number can be."""
+    with np.errstate(over="ignore"):
+        return np.minimum(a * b, np.finfo(float).max)
 
 
 Model = Linear | Expansion

@@ -19,7 +19,9 @@ from ._types import Array
 RARE = 0.1  # a column with fewer entries other than zero than this share is nearly always zero
 DENSE = 4096  # rows of no more features are made dense: centred, none of their zeros stays one
 CHUNK = 4096
-LEAST, MOST = 1e-300, 1.7e308  # what is smaller has no inverse, what is larger is no number
+LEAST, MOST = 1e-300, 1e308  # what is smaller has no inverse, what is larger is no number
+BITS = 34  # of a unit: what is known to the last bit depends on how the rows are sorted
+FAR = {"f": 1e15, "d": 1e60}  # rows are no farther out than this, so that norms are numbers
 
 
 class Moments:
@@ -71,13 +73,14 @@ class Moments:
         unit = np.where(flag, 0.5 * spread, deviation)
         unit = np.where(rare, 0.5 * largest, unit)
         varies = (spread > 1e-12 * largest) & (unit > LEAST)
-        scale = np.divide(1.0, unit, out=np.zeros_like(unit), where=varies)
-        return Units(np.where(rare & varies, 0.0, self.mean), scale)
+        unit = np.where(varies, unit, 1.0)
+        center = np.where(rare & varies, 0.0, _on_grid(self.mean, unit))
+        return Units(np.where(varies, center, self.mean), np.where(varies, 1.0 / _plain(unit), 0.0))
 
     def typical_square(self, units: Units) -> float:
         """The mean squared distance of two rows in these units; 1 where they do not differ."""
         total = 2.0 * float(np.sum((self.deviation * units.scale) ** 2)) / max(self.weight, LEAST)
-        return total if total > LEAST else 1.0
+        return float(_plain(total)) if total > 1e-150 else 1.0
 
     def spread(self, centred: bool = True) -> Units:
         """Units of targets: around the mean, half the mean deviation (0.8 σ, as of a Gaussian)."""
@@ -85,24 +88,40 @@ class Moments:
         if not centred:
             both = np.stack([deviation, self.mean])
             return _halves(np.zeros_like(self.mean), 0.8 * _root_of_squares(both, np.ones(2)))
-        return _halves(self.mean, np.where(deviation > LEAST, 0.8 * deviation, np.abs(self.mean)))
+        center = np.where(deviation > LEAST, _on_grid(self.mean, deviation), self.mean)
+        return _halves(center, np.where(deviation > LEAST, 0.8 * deviation, np.abs(center)))
 
 
 def typical(Y: Array, weight: Array, centred: bool = True) -> Units:
     """Units of targets that are all known: around the median, half the mean deviation."""
-    center, share = np.zeros(Y.shape[1]), weight / max(weight.sum(), LEAST)
+    center = np.zeros(Y.shape[1])
     if centred:
         rank = np.argsort(Y, axis=0, kind="stable")
-        so_far = np.cumsum(share[rank], axis=0)
-        middle = (so_far >= 0.5 * so_far[-1]).argmax(axis=0)
+        share = np.cumsum(weight[rank], axis=0)
+        middle = (share >= 0.5 * share[-1]).argmax(axis=0)
         center = np.take_along_axis(Y, rank, axis=0)[middle, np.arange(Y.shape[1])]
-    deviation = share @ np.abs(Y - center)
+    deviation = weight / max(weight.sum(), LEAST) @ np.abs(Y - center)
     return _halves(center, np.where(deviation > LEAST, deviation, np.abs(center)))
 
 
 def _halves(center: Array, deviation: Array) -> Units:
     known = deviation > LEAST
-    return Units(center, np.where(known, 2.0 / np.where(known, deviation, 1.0), 1.0))
+    deviation = np.where(known, deviation, 1.0)
+    return Units(center, np.where(known, 2.0 / _plain(deviation), 1.0))
+
+
+def _plain(x: Any) -> Any:
+    """x without its last bits."""
+    fraction, power = np.frexp(x)
+    return np.ldexp(np.rint(np.ldexp(fraction, BITS)), power - BITS)
+
+
+def _on_grid(x: Array, unit: Array) -> Array:
+    """x to about as many bits of its unit."""
+    step = np.ldexp(1.0, np.frexp(unit)[1] - BITS)
+    with np.errstate(over="ignore"):
+        steps = x / step
+    return np.where(np.abs(steps) < 2.0**52, np.rint(steps) * step, x)
 
 
 def _root_of_squares(X: Array, w: Array) -> Array:
@@ -164,14 +183,13 @@ class Units:
         dtype = X.dtype
         if sp.issparse(X):
             if wide:
-                data = X.data * self.scale[X.indices]
-                return sp.csr_array((data.astype(dtype), X.indices, X.indptr), shape=X.shape)
+                data = _within(X.data, 0.0, self.scale[X.indices])
+                return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
             X = X.toarray()
         out = np.empty(X.shape, dtype)
         center, _ = self.measured()
         for lo in range(0, X.shape[0], CHUNK):
-            part = X[lo : lo + CHUNK].astype(np.float64, copy=False)
-            out[lo : lo + CHUNK] = (part - center) * self.scale
+            out[lo : lo + CHUNK] = _within(X[lo : lo + CHUNK], center, self.scale)
         return out
 
     def recover(self, Z: Any) -> Any:
@@ -187,9 +205,18 @@ class Units:
         if not same.all():
             return False
         kept = self.scale > 0
-        ratio = other.scale[kept] / self.scale[kept]
-        shift = np.abs(self.center[kept] - other.center[kept]) * self.scale[kept]
+        with np.errstate(over="ignore"):
+            ratio = other.scale[kept] / self.scale[kept]
+            shift = np.abs(self.center[kept] - other.center[kept]) * self.scale[kept]
         return bool((ratio < 1.25).all() and (ratio > 0.8).all() and (shift < 0.25).all())
+
+
+def _within(X: Array, center: Any, scale: Array) -> Array:
+    """(x - center) · scale, where it is not too far out."""
+    far = FAR[X.dtype.char]
+    with np.errstate(over="ignore"):
+        Z = (X.astype(np.float64, copy=False) - center) * scale
+    return np.clip(Z, -far, far, out=Z).astype(X.dtype, copy=False)
 
 
 def measure(X: Any, weight: Array) -> Units:

@@ -142,12 +142,14 @@ def check_number(name: str, value: Any, low: float = 0.0, *, closed: bool = Fals
 
 
 def check_count(name: str, value: Any, *, none: str = "", auto: bool = False) -> None:
-    """A whole number from 1 on, or None where that means something."""
-    if value is None and none:
+    """A whole number from 1 on, or "auto" or None where that means something."""
+    if (value is None and none) or (auto and isinstance(value, str) and value == "auto"):
         return
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        other = ", 'auto'" if auto else ""
-        other += f" or None ({none})" if none else ""
+        names = ["'auto'"] * auto + [f"None ({none})"] * bool(none)
+        other = "".join(f", {name}" for name in names[:-1]) + "".join(
+            f" or {n}" for n in names[-1:]
+        )
         raise ValueError(f"{name} must be a whole number of at least 1{other}; got {value!r}")
 
 

@@ -1,0 +1,189 @@
+"""Rounds on a Gram matrix are the rounds of `Dual`, and its values are those of the kernels."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from pistol import _gram
+from pistol._gram import Gram, GramPlay
+from pistol._tiles import kernel_values, workers
+from pistol._types import read_only
+from pistol.kernels import get_kernel
+from pistol.learners import Dual, Rule
+from pistol.losses import LOSSES, MULTINOMIAL
+from pistol.sums import SUMS
+
+pytestmark = pytest.mark.interpreted
+
+few = settings(max_examples=4, deadline=None)
+seeds = st.integers(0, 10**6)
+N, D = 20, 3
+KERNELS = {sum_.name: sum_.kernels(2.0 * D, D) for sum_ in SUMS} | {
+    name: (get_kernel(name, 0.3, 2, 0.5),)
+    for name in ("rbf", "laplacian", "poly", "linear", "cosine")
+}
+every_sum = pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS)
+
+
+def make(seed, columns=1):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.9)
+    Z[0] *= 4  # far out
+    Y = read_only(np.where(rng.random((N, columns)) < 0.5, -1.0, 1.0))
+    order = read_only(rng.integers(N, size=3 * N))  # rows come again, some never
+    return Z, Y, order, read_only(rng.uniform(0.1, 1.0, len(order)))
+
+
+def players(kernels, rule, Z, columns):
+    with workers(1) as threads:
+        gram = Gram(Z, kernels, threads)
+    return GramPlay(gram, kernels, rule, columns, Z, 1), Dual(rule, kernels, columns, 1)
+
+
+def rule_of(loss, average="linear"):
+    return Rule(LOSSES.get(loss, MULTINOMIAL), "pistol_anytime", 1.0, 0.5, average)
+
+
+def assert_near(ours, theirs, tolerance=1e-5):
+    """Equal to the size of the largest: the values of a kernel are kept in steps of 2^-36 of it."""
+    assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * max(1.0, np.abs(theirs).max()))
+
+
+def assert_same_state(play, dual):
+    for ours, theirs in zip(play.S, dual.S, strict=True):
+        assert_near(ours, theirs)
+
+
+@every_sum
+@pytest.mark.parametrize("loss", ["smooth_hinge", "logistic", "huber", "multinomial"])
+@few
+@given(seed=seeds)
+def test_rounds_are_those_of_the_dual_learner(kernels, loss, seed):
+    columns = 3 if loss == "multinomial" else 2
+    Z, Y, order, r = make(seed, columns)
+    play, dual = players(kernels, rule_of(loss), Z, columns)
+    for at in (slice(0, 7), slice(7, len(order))):  # ‖g‖² is computed anew in between
+        ours = play.learn(Y, order[at], r[at])
+        theirs = np.concatenate([P for _, P in dual.play(Z, Y, order[at], r[at])])
+        assert_near(ours, theirs)
+        assert_same_state(play, dual)
+    assert_near(play.scores(np.arange(N)), dual.model().decide(Z))
+
+
+@every_sum
+@few
+@given(seed=seeds)
+def test_scores_are_those_of_the_expansion(kernels, seed):
+    Z, Y, order, r = make(seed)
+    play, _ = players(kernels, rule_of("huber", "uniform"), Z, 1)
+    play.learn(Y, order, r)
+    model = play.learner().model()
+    assert_near(play.scores(np.arange(N)), model.decide(Z))
+    assert play.scores(np.arange(0)).shape == (0, 1)
+
+
+@every_sum
+@few
+@given(seed=seeds)
+def test_the_norm_of_g_is_that_of_its_expansion(kernels, seed):
+    Z, Y, order, r = make(seed)
+    play, _ = players(kernels, rule_of("logistic"), Z, 1)
+    play.learn(Y, order, r)
+    for q, kernel in enumerate(kernels):
+        K = values(kernel, Z)
+        norm_sq = play.coef[:, 0] @ K @ play.coef[:, 0]
+        assert_allclose(play.S.g_norm_sq[q, 0], max(norm_sq, 0.0), rtol=1e-6, atol=1e-6)
+
+
+@every_sum
+def test_a_snapshot_is_where_a_learner_goes_on(kernels):
+    Z, Y, order, r = make(0)
+    play, dual = players(kernels, rule_of("smooth_hinge"), Z, 1)
+    play.learn(Y, order[:30], r[:30])
+    kept = play.snapshot()
+    play.learn(Y, order[30:], r[30:])
+    resumed = play.learner(kept)
+    for learner, at in ((dual, slice(None)), (resumed, slice(30, None))):
+        for _ in learner.play(Z, Y, order[at], r[at]):
+            pass
+    assert_near(resumed.model().decide(Z), dual.model().decide(Z))
+    assert_same_state(resumed, dual)
+    assert_near(play.learner().model().decide(Z), dual.model().decide(Z))
+
+
+def test_many_rows_are_kept_in_single_precision(monkeypatch):
+    monkeypatch.setattr(_gram, "PRECISE", 5)
+    Z, Y, order, r = make(1)
+    play, dual = players(KERNELS["mixed"], rule_of("smooth_hinge"), Z, 1)
+    assert play.gram.L.dtype == play.gram.E.dtype == np.float32
+    P = play.learn(Y, order, r)
+    assert_allclose(P, np.concatenate([P for _, P in dual.play(Z, Y, order, r)]), rtol=0, atol=1e-2)
+    large, _ = players((get_kernel("poly", 1.0, 9, 1e6),), rule_of("huber"), Z, 1)
+    assert large.gram.L.dtype == np.float64
+
+
+def test_rows_may_be_sparse():
+    Z, Y, order, r = make(2)
+    ours, theirs = (
+        players(KERNELS["mixed"], rule_of("huber"), layout(Z), 1)[0].learn(Y, order, r)
+        for layout in (sp.csr_array, np.asarray)
+    )
+    assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
+# Kernels
+
+
+def values(kernel, Z):
+    sq = (Z**2).sum(axis=1)
+    return kernel_values((kernel,), Z, Z, sq, sq)[0]
+
+
+@few
+@given(seed=seeds, gamma=st.floats(1e-3, 1.0))
+def test_the_fourth_power_of_a_gaussian_is_the_next(seed, gamma):
+    Z = make(seed)[0]
+    sq, (wide, narrow) = (
+        (Z**2).sum(axis=1),
+        (get_kernel("rbf", g, 1, 0) for g in (gamma, 4 * gamma)),
+    )
+    assert narrow.follows(wide)
+    assert not wide.follows(narrow)
+    assert not narrow.follows(get_kernel("laplacian", gamma, 1, 0))
+    _, powers = kernel_values((wide, narrow), Z, Z, sq, sq)
+    distances = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+    assert_allclose(powers, np.exp(-4 * gamma * distances), rtol=1e-6, atol=1e-12)
+    assert_allclose(powers, values(narrow, Z), rtol=1e-6, atol=1e-12)
+
+
+@few
+@given(seed=seeds, degree=st.integers(0, 4), most=st.floats(0.1, 10.0))
+def test_bounded_polynomials_draw_far_rows_in(seed, degree, most):
+    Z = make(seed)[0]
+    size = np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-300)
+    drawn = Z * np.minimum(1.0, np.sqrt(most) / size)
+    kernel = get_kernel("bounded_poly", 0.7, degree, most)
+    K = values(kernel, Z)
+    assert_allclose(K, (0.7 * drawn @ drawn.T) ** degree, rtol=1e-9, atol=1e-9)
+    assert np.linalg.eigvalsh(K).min() > -1e-9 * max(np.abs(K).max(), 1.0)
+    assert_allclose(
+        kernel.diagonal(None, (Z**2).sum(axis=1), kernel.theta), K.diagonal(), atol=1e-9
+    )
+
+
+def test_a_degree_is_a_whole_number():
+    with pytest.raises(ValueError, match="degree must be a whole number"):
+        get_kernel("bounded_poly", 1.0, 1.5, 1.0)
+
+
+def test_kernels_with_impossible_values_are_refused():
+    Z = make(0)[0]
+    for function, message in (
+        (lambda A, B: -(A @ B.T), ">= 0"),
+        (lambda A, B: 1e200 * A @ B.T, "most"),
+    ):
+        with workers(1) as threads, pytest.raises(ValueError, match=message):
+            Gram(Z, (get_kernel(function, 1, 1, 0),), threads)
