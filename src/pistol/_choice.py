@@ -2,9 +2,9 @@
 
 Each of a few random orders leaves out its own share of the rows. After 1, 2, 4, … passes the average
 f̄ of every order is asked for the rows it has not seen; the sum of kernels and the number of passes that
-do best there are kept. Then a few more orders of all rows are played in the chosen way. The model is the
-average of these and of the very models that were asked; where rows are many and few orders left out a
-large share of them, of the orders of all rows alone.
+do best there are kept. Then a few more orders of all rows are played in the chosen way. The model is
+the average of these and of the very models that were asked; where rows are many and few orders left out
+a large share of them, of the orders of all rows alone.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 @njit(cache=True)
 def _plain(x):
-    """x without its last bits, which depend on how the rows are sorted and many passes would enlarge."""
+    """x without its last bits, which depend on how rows are sorted and many passes would enlarge."""
     fraction, power = frexp(x)
     return ldexp(round(fraction * 2.0**24), power - 24)
 

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from ._fit import Fit
 from ._gram import Gram, GramPlay
-from ._machine import Machine, Way
+from ._machine import Way
 from ._orders import mix
 from ._tasks import Classifier, Regressor
 from ._tiles import Workers
@@ -27,7 +28,7 @@ SAMPLE = 2048  # rows that speak for many
 MOST_REPEATS, REPEATED = 10, 50_000  # passes over many rows, and how many rows they may add up to
 
 
-class KernelMachine(Machine):
+class KernelMachine(Fit):
     """f as an expansion over support rows."""
 
     scaling = True

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from ._machine import Machine, Way
+from ._fit import Fit
+from ._machine import Way
 from ._tasks import Classifier, Regressor
 from ._tiles import Workers
 from ._types import Array
@@ -49,7 +50,7 @@ class RowsPlay:
         return kept or self.playing
 
 
-class LinearMachine(Machine):
+class LinearMachine(Fit):
     """f as a vector of weights and an intercept."""
 
     _few = 30_000

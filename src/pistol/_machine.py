@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_random_state
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._choice import (
-    FOLDS,
-    MOST_PASSES,
-    SOME,
-    SOME_FOLDS,
-    SOME_PASSES,
-    SOME_WHOLE,
-    WHOLE,
-    Choice,
     Play,
-    choose,
-    folds,
 )
-from ._drift import FIRST, STEP, Challengers, steps
+from ._drift import Challengers
 from ._loops import total_loss
-from ._orders import Rounds, as_given, content, shuffled
+from ._orders import Rounds, content
 from ._plugs import address
-from ._tiles import Workers, one_blas_thread, workers
+from ._tiles import Workers
 from ._types import Array, read_only
 from .learners import AVERAGES, Learner, Rule, part
 from .losses import Loss
@@ -39,12 +27,9 @@ from .models import Model
 from .potentials import pistol_choice
 from .validation import (
     check_choice,
-    check_count,
     check_number,
     check_rows,
     check_weight,
-    restore,
-    unchanged_on_error,
 )
 
 Way = Callable[[], Play]
@@ -54,6 +39,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     """An estimator that learns in rounds; subclasses say how X and y become learners and columns."""
 
     learners_: list[Learner]
+    _n_rows: int
+    _online: Array
     _few = 4096  # rows up to which several orders are played
     drift = False
     _made: list[Model]  # the model, once it was asked for and until something more is learned
@@ -140,171 +127,6 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         """What a random order depends on."""
         return content(X, Y, weight)
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from all rows, forgetting what was learned before.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Labels or targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight of k counts as k rounds with that row, a weight of 0 as none. Weights are
-            counts: scale them to a mean of 1, or few rounds are played.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        with unchanged_on_error(self) as before:
-            self._check_counts()
-            self._n_rows, self._n_rounds, self._online = 0, 0, np.zeros(3)
-            self._calibration, self._challengers = None, None
-            X, y, Y, weight = self._prepare(X, y, sample_weight, first=True, whole=True)
-        try:
-            if self.orders is None:
-                return self._fit_stream(X, y, Y, weight)
-            hashes = self._content(X, Y, weight)  # before rounding in other units
-            X, Y = self._measure_all(X, Y, weight)
-            if self.passes == "auto" or self.orders == "auto":
-                self._fit_auto(X, y, Y, weight, hashes)
-                return self
-            return self._fit_orders(
-                X, y, Y, weight, hashes, self._kernels(X, weight), self.orders, self.passes
-            )
-        except Exception:
-            restore(self, before)
-            raise
-
-    def _fit_orders(
-        self,
-        X: Any,
-        y: Any,
-        Y: Array,
-        weight: Array,
-        hashes: Array,
-        kernels: Any,
-        orders: int,
-        passes: int,
-    ) -> Self:
-        """A learner for each of some random orders."""
-        rule, self.passes_ = self._rule(float(weight.sum()) * passes), passes
-        self._made = []
-        self.learners_ = [self._new_learner(X, Y.shape[1], rule, kernels) for _ in range(orders)]
-        return self._play(X, y, Y, self._schedule(weight, hashes, orders, passes), passes)
-
-    def _check_counts(self) -> None:
-        check_count("passes", self.passes, auto=True)
-        check_count("orders", self.orders, auto=True, none="the rows as they come")
-
-    def _fit_auto(self, X: Any, y: Any, Y: Array, weight: Array, hashes: Array) -> Self:
-        """Passes, orders or both are ours to choose; with many rows, by a sample of them."""
-        n = X.shape[0]
-        if self.passes != "auto":
-            orders = FOLDS if n <= self._few else 1
-            return self._fit_orders(
-                X, y, Y, weight, hashes, self._kernels(X, weight), orders, self.passes
-            )
-        if self.orders == 1:  # nobody would be left to say how many passes are right
-            return self._fit_orders(X, y, Y, weight, hashes, self._kernels(X, weight), 1, 1)
-        if n <= self._few:
-            root = self._init_callback_context(max_subtasks=None)
-            root.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            choice = self._choose(X, Y, weight, hashes, root)
-            self.learners_, self._n_rows, self._made = choice.learners, n, []
-            self.passes_ = choice.passes
-            self._end(root, X, y)
-            return self
-        return self._fit_many(X, y, Y, weight, hashes)
-
-    def _choose(self, X: Any, Y: Array, weight: Array, hashes: Array, root: Any = None) -> Choice:
-        """The best way to learn these rows, by the rounds that each order leaves out."""
-        rows, r = shuffled(hashes, weight, 0)
-        k, whole, most = FOLDS, WHOLE, MOST_PASSES
-        if len(rows) > SOME:
-            k, whole, most = SOME_FOLDS, SOME_WHOLE, SOME_PASSES
-        if self.orders != "auto":
-            k, whole = self.orders, 0
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rule, fold = self._rule(float(weight.sum())), folds(self._groups(Y)[rows], r, k)
-        targets = read_only(Y[rows])
-
-        def stop(now: Callable[[], list[Learner]]) -> bool:
-            if not getattr(self, "_skl_callbacks", None):
-                return False
-            self.learners_, self._made = now(), []
-            task = root.subcontext(task_name="pass", max_subtasks=0)
-            task.call_on_fit_task_begin(estimator=self)
-            return self._end(task, X, None)
-
-        with workers(getattr(self, "n_jobs", 1)) as threads, one_blas_thread():
-            choice = choose(
-                self._ways(X, weight, Y.shape[1], rule, threads),
-                Y,
-                (rows, r),
-                fold,
-                k,
-                seed,
-                self._left_out_loss(targets, r),
-                threads,
-                most=most,
-                whole=whole if root else 0,
-                seen=lambda learner, order, r, P: self._report(learner, Y, order, r, P),
-                stop=stop if root else lambda now: False,
-            )
-        self._calibrate(choice.left_out, targets, r)
-        return choice
-
-    def _fit_many(self, X: Any, y: Any, Y: Array, weight: Array, hashes: Array) -> Self:
-        """One order of many rows, if it is ours to say."""
-        kernels, orders = self._kernels(X, weight), self._orders(1)
-        return self._fit_orders(X, y, Y, weight, hashes, kernels, orders, 1)
-
-    def _orders(self, ours: int) -> int:
-        """The number of orders that was asked for, or ours."""
-        return ours if self.orders == "auto" else int(self.orders)
-
-    def _calibrate(self, scores: Array, Y: Array, weight: Array) -> None:
-        """Make use of scores by models that have not seen their rows."""
-
-    def _fit_stream(self, X: Any, y: Any, Y: Array, weight: Array) -> Self:
-        """The rows as they come: what `partial_fit` would do with them, for each pass."""
-        passes = self.passes_ = 1 if self.passes == "auto" else self.passes
-        self._begin_stream(X, Y, weight, float(weight.sum()) * passes)
-        return self._play_stream(X, y, Y, weight, passes)
-
-    def _begin_stream(self, X: Any, Y: Array, weight: Array, T: float | None) -> None:
-        """Learners and units before the first row."""
-        rule = self._rule(T)
-        self._measure_none(X, Y)
-        kernels = self._kernels(X, weight)
-        self.learners_, self._made = [self._new_learner(X, Y.shape[1], rule, kernels)], []
-
-    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        first = not hasattr(self, "learners_")
-        with unchanged_on_error(self) as before:
-            self._n_rows = 0 if first else self._n_rows
-            X, y, Y, weight = self._prepare(X, y, sample_weight, first, False, classes)
-            if first:
-                self._n_rounds, self._online = 0, np.zeros(3)
-                self._calibration, self.passes_ = None, 1
-                self._begin_stream(X, Y, weight, None)
-        learners, marks = self.learners_, [learner.mark() for learner in self.learners_]
-        try:
-            return self._play_stream(X, y, Y, weight, passes=1)
-        except Exception:  # of a kernel function or a callback: undo what can be undone
-            self.learners_ = learners
-            pairs = zip(learners, marks, strict=True)
-            undone = [learner.roll_back(mark) for learner, mark in pairs]
-            if first or all(undone):
-                restore(self, before)
-            if self._challengers is not None:
-                self._challengers = None  # they begin anew
-            raise
-
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, first: bool, whole: bool, classes: Any = None
     ) -> tuple[Any, Any, Array, Array]:
@@ -317,86 +139,6 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         weight = check_weight(sample_weight, X, zero=not first)
         Y = self._encode(y, first, classes)
         return X, y, read_only(Y), self._row_weight(y, weight)
-
-    def _schedule(
-        self, weight: Array, hashes: Array, orders: int, passes: int
-    ) -> list[Iterable[Rounds]]:
-        """The rounds of every pass of every learner; a random order is drawn when its turn comes."""
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=(orders, passes))
-        return [map(partial(shuffled, hashes, weight), row) for row in seeds]
-
-    def _play_stream(self, X: Any, y: Any, Y: Array, weight: Array, passes: int) -> Self:
-        """Play rows as they come; units are looked at again each time the rounds have doubled."""
-        first, self._n_rows = self._n_rows, self._n_rows + X.shape[0]
-        order, r = as_given(weight)
-        root = self._init_callback_context(max_subtasks=passes * len(self.learners_))
-        root.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        for number in range(passes):
-            task = root.subcontext(task_name="pass", max_subtasks=None)
-            task.call_on_fit_task_begin(estimator=self)
-            for at in self._pieces(self._n_rounds, len(order)):
-                piece = order[at], part(r, at)
-                if self._play_piece(task, X, y, Y, piece, first, number == 0):
-                    break
-            if self._end(task, X, y):
-                break
-        self._end(root, X, y)
-        return self
-
-    def _pieces(self, first: int, n: int) -> Iterator[slice]:
-        pieces = doublings(first, n)
-        return steps(first, pieces) if self.drift else pieces
-
-    def _play_piece(
-        self, task: Any, X: Any, y: Any, Y: Array, rounds: Rounds, first: int, new: bool
-    ) -> bool:
-        """Play rounds between two looks at the units; whether a callback asked to stop."""
-        order, r = rounds
-        lo, seen = int(order[0]), self._n_rounds
-        rows = slice(lo, int(order[-1]) + 1)
-        order, first = read_only(order - lo), first + lo
-        self._look_again(X[rows], Y[rows], np.bincount(order, r), seen & (seen - 1) == 0)
-        Z, V = self._measure_rows(X[rows]), self._measure_targets(Y[rows])
-        report, before = self._report if new else None, self._online[1]
-        for learner in self.learners_:
-            if self._play_rounds(task, learner, X, y, (Z, V), (order, r), first, report):
-                return True
-        self._n_rounds = seen + len(order)
-        if self.drift and new:
-            lost = (self._online[1] - before) / len(self.learners_)
-            self._challenge(Z, V, (order, r), first, lost)
-        return False
-
-    def _challenge(self, Z: Any, V: Array, rounds: Rounds, first: int, lost: float) -> None:
-        """Let younger learners play the same rows; one that does better takes over."""
-        (order, r), seen = rounds, self._n_rounds
-        challengers = self._challengers = self._challengers or Challengers()
-        for duel in challengers.duels:
-            rule = duel.learner.rule
-            value, theta = address(rule.loss.value, 3), rule.theta(V.shape[1])
-            for at, P in duel.learner.play(Z, V, order, r, first):
-                chunk = order[at], part(r, at), value, theta, rule.coupled
-                duel.pending -= total_loss(read_only(P), V, *chunk)
-            duel.note(lost, seen % STEP == 0)
-        if seen % STEP:
-            return
-        winner = challengers.winner()
-        if winner is not None:
-            self.learners_, self._made, self._calibration = [winner], [], None
-        if seen % FIRST == 0:
-            for learner in self._everyone():
-                learner.restart()
-        challengers.begin(seen, lambda: self._another(Z, V.shape[1]))
-
-    def _another(self, X: Any, columns: int) -> Learner:
-        """A learner like the one that predicts, that has played no round."""
-        like = self.learners_[0]
-        return self._new_learner(X, columns, like.rule, getattr(like, "kernels", ()))
-
-    def _everyone(self) -> list[Learner]:
-        """Who predicts, and who would like to."""
-        duels = self._challengers.duels if self._challengers else []
-        return [*self.learners_, *(duel.learner for duel in duels)]
 
     def _play(
         self, X: Any, y: Any, Y: Array, schedule: Sequence[Iterable[Rounds]], passes: int
@@ -513,12 +255,3 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         if not hasattr(self, "learners_"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet")
         return self
-
-
-def doublings(first: int, n: int) -> Iterator[slice]:
-    """n rounds that follow `first` others, cut where the number of all rounds has doubled."""
-    lo, end = first, first + n
-    while lo < end:
-        hi = min(1 << max(lo, 0).bit_length(), end)
-        yield slice(lo - first, hi - first)
-        lo = hi

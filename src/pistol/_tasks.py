@@ -15,8 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, column_or_1d
 
 from ._calibration import log_loss, probabilities, temperature
+from ._fit import Fit
 from ._loops import total_loss
-from ._machine import Machine
 from ._plugs import address
 from ._types import Array, read_only
 from .losses import CLASSIFICATION_LOSSES, MULTINOMIAL, REGRESSION_LOSSES, Loss, get_loss
@@ -26,7 +26,7 @@ from .validation import MAX_TARGET, check_rounds, check_targets
 TEMPERATURES = 2.0 ** np.arange(-1.5, 4.5, 0.5)
 
 
-class Classifier(ClassifierMixin, Machine):
+class Classifier(ClassifierMixin, Fit):
     """Labels as ±1 columns: one for two classes, one against the rest for each of more."""
 
     def _loss(self) -> Loss:
@@ -196,7 +196,7 @@ def _codes(Y: Array) -> Array:
     return (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
 
 
-class Regressor(RegressorMixin, Machine):
+class Regressor(RegressorMixin, Fit):
     """Targets as columns, one an output, in a unit of their own: half their mean deviation."""
 
     _anytime = 8.0

@@ -51,10 +51,10 @@ def phi(x: Number) -> Number:
 
         φ(x) = (x/2) B exp(x B / (2 D)).
 
-    The proof bounds what a round adds to the potential b exp(‖g‖²/2α). With u = ‖g_{t-1}‖ and
-    z = ‖g_t - g_{t-1}‖ this is at most b exp(u²/2α_t) (z²B - a D z u²/α_{t-1}) / (2 α_t) if the round
-    goes against g_{t-1}, and less if it goes along. It is negative unless u²/α_{t-1} < (z/a) B/D, and
-    then the exponential is at most exp(x B / (2 D)). The statement of the theorem has lost that
+    The proof bounds what a round adds to the potential b exp(‖g‖²/2α). With u = ‖g_{t-1}‖ and z =
+    ‖g_t - g_{t-1}‖ this is at most b exp(u²/2α_t) (z²B - a D z u²/α_{t-1}) / (2 α_t) if the round
+    goes against g_{t-1}, and less if it goes along. It is negative unless u²/α_{t-1} < (z/a) B/D,
+    and then the exponential is at most exp(x B / (2 D)). The statement of the theorem has lost that
     exponential: see `phi_printed`. So the proof gives 5.3 at a = 3 L, 1.07 at a = 4 L, but about
     10⁷¹⁷ at a = 2.25 L, where D is 0.0005.
     """
@@ -282,8 +282,8 @@ def asgd_bound_tuned(h_norm: Number, T: Number, h_risk: Number = 0.0) -> Tuned:
 
     Notes
     -----
-    The paper takes the minimum over all η > 0, though equation (3) is for η ≤ 1/4. So its 4 ‖h‖/√T is
-    right for T ≥ 4 ‖h‖²; for fewer examples η is 1/4 here and the bound is larger. For h = 0 the
+    The paper takes the minimum over all η > 0, though equation (3) is for η ≤ 1/4. So its 4 ‖h‖/√T
+    is right for T ≥ 4 ‖h‖²; for fewer examples η is 1/4 here and the bound is larger. For h = 0 the
     bound is a limit, and eta is 0.
     """
     h_norm, T, h_risk = _at_least_0("h_norm", h_norm), _rounds(T), _at_least_0("h_risk", h_risk)
@@ -368,8 +368,8 @@ def rate_exponent(beta: Number, noise: bool = True) -> Number:
     Notes
     -----
     For a best risk of zero the paper's text has 3β/(2β + 1). That is the first term of the theorem;
-    the last, T^(-2β/(β+1)), is larger for all 0 < β < 1, and so it is the rate. At β = 1/2 it is 2/3,
-    as after Corollary 2, where the text would have 3/4.
+    the last, T^(-2β/(β+1)), is larger for all 0 < β < 1, and so it is the rate. At β = 1/2 it is
+    2/3, as after Corollary 2, where the text would have 3/4.
     """
     beta = _smoothness(beta)
     return _plain(2 * beta / (2 * beta + 1) if noise else 2 * beta / (beta + 1))
@@ -395,8 +395,8 @@ def rates(T: Number, beta: Number, best_risk: Number = 0.0) -> Number:
 
     Notes
     -----
-    The third term never decides: all three are equal at R = T^(-2β/(β+1)), and on either side one of
-    the others is the largest. So both ranges of β have the same rate. The constants, which the
+    The third term never decides: all three are equal at R = T^(-2β/(β+1)), and on either side one
+    of the others is the largest. So both ranges of β have the same rate. The constants, which the
     theorem leaves out, depend on the norm of L_K^(-β) of the best predictor.
     """
     T, beta, best_risk = _rounds(T), _smoothness(beta), _at_least_0("best_risk", best_risk)
@@ -454,10 +454,8 @@ def excess_risk_bound(
     log_gamma = 20 - np.linspace(0, 1, 500) * (40 + 3 * np.log(T))  # any γ gives a bound
     h_norm = g_norm * np.exp((beta - 0.5) * log_gamma)
     h_excess = _positive("H", H) / 2 * g_norm * g_norm * np.exp(2 * beta * log_gamma)
-    bounds = (
-        h_excess + risk_bound(h_norm, best_risk + h_excess, T, a, b, L, H) - (best_risk + h_excess)
-    )
-    return _plain(bounds.min(axis=-1))
+    regret = smooth_regret_bound(h_norm, T * (best_risk + h_excess), T, a, b, L, H)
+    return _plain((h_excess + regret / T).min(axis=-1))
 
 
 def crossover(beta: Number, best_risk: Number) -> Number:
@@ -543,8 +541,8 @@ def misclassification_bound(
     The bound holds if the loss at zero exceeds the best by at least (C/factor) f_ρ² wherever the
     regression function is f_ρ. The square, logistic, modified Huber and smooth hinge losses do even
     with a factor of 2. The lemma asks less, only for ℓ'(0) and ℓ''(0), and that is not enough for
-    any factor: a loss may bend sharply just beside zero. The proof's step ∫ f_ρ² ≤ excess/C is off by
-    two for the square loss; Cauchy-Schwarz in the step before makes up for it.
+    any factor: a loss may bend sharply just beside zero. The proof's step ∫ f_ρ² ≤ excess/C is off
+    by two for the square loss; Cauchy-Schwarz in the step before makes up for it.
     """
     alpha, C = _tsybakov_alpha(q), _positive("C", C)
     excess, c_q = _at_least_0("excess", excess), _at_least_0("c_q", c_q)
@@ -633,8 +631,8 @@ def optimal_regularisation(
     Notes
     -----
     For q = 1 and b = 1 it is T^(-1/2) whatever β: nothing has to be tuned. That is what PiSTOL uses
-    without saying so. The paper prints r = (2β + q (1 - β)) / (2β + 2/b), where β is the exponent of
-    the approximation error γ^β; that error is γ^(2β) in terms of the paper's own β, hence the
+    without saying so. The paper prints r = (2β + q (1 - β)) / (2β + 2/b), where β is the exponent
+    of the approximation error γ^β; that error is γ^(2β) in terms of the paper's own β, hence the
     doubling here. For q = 2 this agrees with Section 3, where 1/(η T) = T^(-1/(2β+1)); the printed
     form would have T^(-1/(β+1)). For q = 1 and b = 1 both are the same.
     """
