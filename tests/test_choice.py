@@ -52,12 +52,9 @@ def test_fewer_rounds_than_folds_are_no_error():
 class Fake:
     """A play whose error after so many passes is known."""
 
-    made: Counter = Counter()
-
     def __init__(self, name, error, moves=True):
         self.name, self.error, self.moves, self.passes = name, error, moves, 0
         self.alpha = np.zeros((1, 1))
-        Fake.made[name] += 1
 
     def learn(self, Y, order, r):
         self.passes += 1
@@ -78,7 +75,6 @@ class Fake:
 @pytest.fixture
 def race():
     def run(*ways, stop=lambda now: False, most=64, whole=2, seen=lambda *_: None):
-        Fake.made.clear()
         makers = [lambda i=i, way=way: Fake(i, *way) for i, way in enumerate(ways)]
         rows, r = read_only(np.arange(N)), read_only(np.ones(N))
         fold = folds(np.zeros(N, int), r, K)

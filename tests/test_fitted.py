@@ -10,7 +10,7 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.metrics.pairwise import (
     cosine_similarity,
     laplacian_kernel,

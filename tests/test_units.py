@@ -124,14 +124,12 @@ def test_powers_of_ten_change_next_to_nothing(seed, powers):
 
 @few
 @given(seed=seeds)
-def test_the_order_of_the_rows_changes_no_bit_of_the_units(seed):
+def test_the_order_of_the_rows_changes_no_measure(seed):
+    """But for one that lies between two steps, to be sure."""
     X = table(seed)
-    ours, theirs = (measure(rows, np.ones(40)) for rows in (X, X[::-1]))
-    assert_array_equal(ours.scale, theirs.scale)
-    assert_array_equal(np.delete(ours.center, 1), np.delete(theirs.center, 1))
-    assert_allclose(
-        ours.center, theirs.center, rtol=1e-12
-    )  # of 1e4 the grid is as fine as rounding
+    ours, theirs = (measure(rows, np.ones(40)).measure(X) for rows in (X, X[::-1]))
+    assert (ours != theirs).mean() < 0.01
+    assert_allclose(ours, theirs, atol=2e-11)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

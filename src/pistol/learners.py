@@ -294,8 +294,7 @@ class Dual:
             raise ValueError(
                 "the kernel's values are not finite, or so large that sums of them are not"
             )
-        k_xx = np.stack([k.diagonal(values, a_sq, k.theta) for k, values in zip(self.kernels, K)])
-        check_values(K, k_xx)
+        k_xx = np.stack([diagonal(k, values, a_sq) for k, values in zip(self.kernels, K)])
         coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
         S = Scalars(*(x.copy() for x in self.S))
         _loops.learn_dual(
@@ -410,12 +409,14 @@ class Dual:
         return Expansion(self.kernels, self.ids.values, rows, self.sq.values, coef, self.n_jobs)
 
 
-def check_values(K: Array, k_xx: Array) -> None:
-    """Kernel values must leave room for arithmetic, and be those of a kernel."""
+def diagonal(kernel: Kernel, K: Array, sq: Array) -> Array:
+    """k(x, x) of rows whose values among each other leave room for arithmetic."""
     if not float(np.abs(K).max(initial=0.0)) <= MAX_VALUE:
         raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
+    k_xx = kernel.diagonal(K, sq, kernel.theta)
     if not (k_xx >= 0).all():
         raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
+    return k_xx
 
 
 def chunks(order: Array, columns: int, size: int) -> Chunks:

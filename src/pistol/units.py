@@ -19,6 +19,7 @@ from ._types import Array
 RARE = 0.1  # a column with fewer entries other than zero than this share is nearly always zero
 DENSE = 4096  # rows of no more features are made dense: centred, none of their zeros stays one
 CHUNK = 4096
+GRAIN = 2.0**36  # steps that a measure is rounded to, in a unit
 LEAST, MOST = 1e-300, 1e308  # what is smaller has no inverse, what is larger is no number
 BITS = 34  # of a unit: what is known to the last bit depends on how the rows are sorted
 FAR = {"f": 1e15, "d": 1e60}  # rows are no farther out than this, so that norms are numbers
@@ -74,8 +75,8 @@ class Moments:
         unit = np.where(rare, 0.5 * largest, unit)
         varies = (spread > 1e-12 * largest) & (unit > LEAST)
         unit = np.where(varies, unit, 1.0)
-        center = np.where(rare & varies, 0.0, _on_grid(self.mean, unit))
-        return Units(np.where(varies, center, self.mean), np.where(varies, 1.0 / _plain(unit), 0.0))
+        center = np.where(rare & varies, 0.0, self.mean)
+        return Units(center, np.where(varies, 1.0 / unit, 0.0))
 
     def typical_square(self, units: Units) -> float:
         """The mean squared distance of two rows in these units; 1 where they do not differ."""
@@ -212,11 +213,12 @@ class Units:
 
 
 def _within(X: Array, center: Any, scale: Array) -> Array:
-    """(x - center) · scale, where it is not too far out."""
+    """(x - center) · scale, not too far out, in steps that the rounding of a unit does not change."""
     far = FAR[X.dtype.char]
     with np.errstate(over="ignore"):
         Z = (X.astype(np.float64, copy=False) - center) * scale
-    return np.clip(Z, -far, far, out=Z).astype(X.dtype, copy=False)
+    Z = np.rint(np.clip(Z, -far, far, out=Z) * GRAIN) / GRAIN
+    return Z.astype(X.dtype, copy=False)
 
 
 def measure(X: Any, weight: Array) -> Units:
