@@ -125,10 +125,10 @@ def test_powers_of_ten_change_next_to_nothing(seed, powers):
 @few
 @given(seed=seeds)
 def test_the_order_of_the_rows_changes_no_measure(seed):
-    """But for one that lies between two steps, to be sure."""
+    """But for the column far from zero, whose mean has fewer bits to spare."""
     X = table(seed)
     ours, theirs = (measure(rows, np.ones(40)).measure(X) for rows in (X, X[::-1]))
-    assert (ours != theirs).mean() < 0.01
+    assert_array_equal(np.delete(ours, 1, axis=1), np.delete(theirs, 1, axis=1))
     assert_allclose(ours, theirs, atol=2e-11)
 
 
