@@ -143,6 +143,16 @@ def test_what_was_measured_can_be_recovered(dtype, layout):
     assert_allclose(units.recover(Z), X, atol=1e-5 if dtype == np.float32 else 1e-9)
 
 
+def test_a_column_that_does_not_vary_yet_is_not_lost():
+    """In a stream: its values count for nothing, and are there when it has a unit."""
+    X = table(4)
+    units = measure(np.full_like(X, 3.0), np.ones(40)).faintly()
+    assert not units.varies.any()
+    assert np.abs(units.measure(1e60 * X)).max() < 1e-20
+    assert_allclose(units.recover(units.measure(X)), X, rtol=1e-12, atol=1e-12)
+    assert units.near(measure(np.full_like(X, 3.0), np.ones(40)))
+
+
 def test_sparse_rows_of_many_features_stay_sparse():
     X = sp.random_array((30, DENSE + 1), density=1e-3, format="csr", rng=np.random.default_rng(0))
     units = measure(X, np.ones(30))

@@ -72,7 +72,7 @@ class KernelMachine(Fit):
 
     def _anchor(self, Z: Any, weight: Array) -> tuple[float, int]:
         """Mean squared distance of measured rows, and in how many features they differ."""
-        return typical_square(Z, weight), max(int((self._units.scale > 0).sum()), 1)
+        return typical_square(Z, weight), max(int(self._units.varies.sum()), 1)
 
     def _new_learner(self, X: Any, columns: int, rule: Rule, kernels: Any) -> Learner:
         return Dual(rule, kernels, columns, self.n_jobs)
@@ -145,11 +145,11 @@ class KernelMachine(Fit):
         """Other units and kernels for all learners, if what is known by now asks for them."""
         known = copy.copy(moments)
         known.add(row, np.ones(1))  # the next row is there before its label
-        now = known.units() if self.scaling else self._units
+        now = known.units().faintly() if self.scaling else self._units
         typical_sq = known.typical_square(now)
         if self._units.near(now) and near(self._typical_sq, typical_sq):
             return
-        kernels = MIXED.kernels(typical_sq, max(int((now.scale > 0).sum()), 1))
+        kernels = MIXED.kernels(typical_sq, max(int(now.varies.sum()), 1))
         for learner in self._everyone():
             assert isinstance(learner, Dual)
             rows = learner.store.rows

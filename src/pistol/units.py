@@ -22,6 +22,7 @@ CHUNK = 4096
 GRAIN = 2.0**36  # steps that a measure is rounded to, in a unit
 LEAST, MOST = 1e-300, 1e308  # what is smaller has no inverse, what is larger is no number
 BITS = 34  # of a unit: what is known to the last bit depends on how the rows are sorted
+FAINT = 2.0**-300  # the scale of a column that may vary later: nothing beside others, but not lost
 FAR = {"f": 1e15, "d": 1e60}  # rows are no farther out than this, so that norms are numbers
 
 
@@ -169,6 +170,15 @@ class Units:
     scale: Array
 
     @property
+    def varies(self) -> Array:
+        """Which columns have a unit."""
+        return self.scale > FAINT
+
+    def faintly(self) -> Units:
+        """The same units, but what they drop can be recovered."""
+        return Units(self.center, np.where(self.scale > 0, self.scale, FAINT))
+
+    @property
     def unit(self) -> Array:
         """1 / scale; zero where a column is dropped."""
         return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
@@ -202,10 +212,9 @@ class Units:
 
     def near(self, other: Units) -> bool:
         """Whether measuring by the other would change nothing that matters."""
-        same = (self.scale > 0) == (other.scale > 0)
-        if not same.all():
+        kept = self.varies
+        if (kept != other.varies).any():
             return False
-        kept = self.scale > 0
         with np.errstate(over="ignore"):
             ratio = other.scale[kept] / self.scale[kept]
             shift = np.abs(self.center[kept] - other.center[kept]) * self.scale[kept]
@@ -217,7 +226,9 @@ def _within(X: Array, center: Any, scale: Array) -> Array:
     far = FAR[X.dtype.char]
     with np.errstate(over="ignore"):
         Z = (X.astype(np.float64, copy=False) - center) * scale
-    Z = np.rint(np.clip(Z, -far, far, out=Z) * GRAIN) / GRAIN
+    Z = np.clip(Z, -far, far, out=Z)
+    steps = np.rint(Z * GRAIN) / GRAIN
+    Z = np.where(scale == FAINT, Z, steps) if (scale == FAINT).any() else steps
     return Z.astype(X.dtype, copy=False)
 
 
