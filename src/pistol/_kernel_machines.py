@@ -21,7 +21,7 @@ from .learners import Dual, Learner, Rule
 from .losses import Loss
 from .models import Expansion
 from .sums import MIXED, SUMS
-from .units import Moments, Units, as_it_is, measure, near, typical_square
+from .units import MOST, Moments, Units, as_it_is, measure, near, typical_square
 from .validation import check_choice, check_gram, check_number
 
 SAMPLE = 2048  # rows that speak for many
@@ -196,7 +196,9 @@ class KernelMachine(Fit):
     @property
     def dual_coef_(self) -> Array:
         """Coefficients of the support rows, of shape (columns, support rows)."""
-        return self._expansion().coef.sum(axis=0)
+        coef = self._expansion().coef
+        most = MOST / len(coef)  # what is clipped has no sum
+        return np.clip(coef, -most, most).sum(axis=0)
 
     @property
     def n_support_(self) -> int:
