@@ -12,9 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._choice import (
-    Play,
-)
+from ._choice import Play
 from ._drift import Challengers
 from ._loops import total_loss
 from ._orders import Rounds, content
