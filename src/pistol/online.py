@@ -10,28 +10,28 @@
 (3, True)
 >>> learner.regret(np.array([1.0, -2.0])) > 0  # against the predictor ⟨h, x⟩
 True
+>>> learner.regret(np.array([1.0, -2.0])) < learner.bound(np.array([1.0, -2.0]))  # Theorem 1
+True
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from typing import Any
 
 import numpy as np
 
+from . import _regret
 from ._events import KernelEvents, LinearEvents
+from ._regret import Comparator, Round
 from ._types import Array
 from .kernels import get_kernel
 from .learners import AVERAGES, Rule
 from .losses import CLASSIFICATION_LOSSES, LOSSES, Loss, get_loss
-from .models import Expansion
 from .potentials import pistol_choice
 from .rows import sq_norms
 from .validation import MAX_NORM_SQ, MAX_TARGET, check_choice, check_number
-
-Comparator = Array | tuple[Any, Any] | Callable[[Array], Array]
 
 
 class Learner:
@@ -63,7 +63,7 @@ class Learner:
     average : "uniform", "linear" or None, default="uniform"
         Which average `decide` evaluates.
     record : bool, default=False
-        Keep all rounds, which `regret` needs.
+        Keep all rounds, which `regret` and `bound` need.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Learner:
         self.x_max = check_number("x_max", x_max, closed=True)
         self.record = record
         self._events: LinearEvents | KernelEvents | None = None
-        self._rounds: list[tuple[Array, float, Loss]] = []
+        self._rounds: list[Round] = []
         self._set_loss(self.loss)
 
     def __repr__(self) -> str:
@@ -177,7 +177,8 @@ class Learner:
             suffered = events.learn(self._not_refused(events, _row(x), y), float(y))
         self._events = events
         if self.record:
-            self._rounds.append((_row(x).copy(), float(y), self._current))
+            x = _row(x).copy()
+            self._rounds.append(Round(x, float(y), self._current, suffered, events.s_sum))
         return suffered
 
     def decide(self, X: Any) -> Array:
@@ -188,7 +189,7 @@ class Learner:
         return self._events.learner.model().decide(X)[:, 0]
 
     def regret(self, h: Comparator) -> float:
-        """Σ ℓ_t(f_t(x_t)) - Σ ℓ_t(h(x_t)) over all rounds so far.
+        """Σ ℓ_t(f_t(x_t)) - Σ ℓ_t(h(x_t)) over all rounds so far, the last of `regrets`.
 
         Parameters
         ----------
@@ -196,44 +197,62 @@ class Learner:
             The comparator: a weight vector, an expansion Σ coef_i k(point_i, ·) in the learner's
             kernel, or a function from rows to values.
         """
+        return _last(self.regrets(h))
+
+    def regrets(self, h: Comparator) -> Array:
+        """R_1, …, R_t: the regret against h after each round.
+
+        Parameters
+        ----------
+        h : array of shape (n_features,), pair (coef, points), or callable
+            As in `regret`.
+        """
+        return _regret.regrets(self._recorded(), self._kernel, h)
+
+    def bound(self, h: Comparator, h_norm: float | None = None) -> float:
+        """What the regret against h cannot exceed, the last of `bounds`.
+
+        Parameters
+        ----------
+        h : array of shape (n_features,), pair (coef, points), or callable
+            As in `regret`.
+        h_norm : float or None, default=None
+            ‖h‖ in the RKHS, where h is a function.
+        """
+        return _last(self.bounds(h, h_norm))
+
+    def bounds(self, h: Comparator, h_norm: float | None = None) -> Array:
+        """What the regret against h could not exceed after each round, whatever was played.
+
+        Parameters
+        ----------
+        h : array of shape (n_features,), pair (coef, points), or callable
+            As in `regret`; with `per_coordinate` no function.
+        h_norm : float or None, default=None
+            ‖h‖ in the RKHS, where h is a function.
+
+        Returns
+        -------
+        bounds : array of shape (t,)
+            :func:`~pistol.theory.regret_bound` of ‖h‖ and the Σ|s_t| so far; with `per_coordinate`
+            :func:`~pistol.theory.per_coordinate_bound`. What no theorem covers is refused.
+        """
+        rounds, kernel, rule = self._recorded(), self._kernel, self._rule
+        if self.per_coordinate:
+            return _regret.bounds_per_coordinate(rounds, kernel, rule, self.x_max, h)
+        return _regret.bounds(rounds, kernel, rule, h, h_norm)
+
+    def _recorded(self) -> list[Round]:
         if not self.record:
             raise ValueError("regret needs all rounds; create the learner with record=True")
-        if not self._rounds:
-            return 0.0
-        X = np.array([x for x, _, _ in self._rounds])
-        values = self._evaluate(h, X)
-        rounds = zip(self._rounds, values, strict=True)
-        return self.cumulative_loss - sum(
-            ell.value(y, float(v), ell.theta) for (_, y, ell), v in rounds
-        )
-
-    def _evaluate(self, h: Comparator, X: Array) -> Array:
-        if callable(h):
-            values = np.asarray(h(X), np.float64).ravel()
-            if len(values) != len(X):
-                raise ValueError(f"h must give a value a row, {len(X)}; it gave {len(values)}")
-            return values
-        if isinstance(h, tuple):
-            coef = np.asarray(h[0], np.float64).reshape(1, 1, -1)
-            points = np.ascontiguousarray(np.atleast_2d(np.asarray(h[1], np.float64)))
-            if points.shape != (coef.size, X.shape[1]):
-                raise ValueError(
-                    f"an expansion of {coef.size} coefficients needs as many points of "
-                    f"{X.shape[1]} features; got points of shape {points.shape}"
-                )
-            ids = np.arange(len(points))
-            model = Expansion((self._kernel,), ids, points, sq_norms(points), coef)
-            return model.decide(X)[:, 0]
-        if self._kernel.source != "linear":
-            raise ValueError("a weight vector is a comparator for the linear kernel only")
-        weights = np.asarray(h, np.float64)
-        if weights.shape != X.shape[1:]:
-            raise ValueError(
-                f"a weight vector needs {X.shape[1]} entries; got shape {weights.shape}"
-            )
-        return X @ weights
+        return self._rounds
 
     def _set_loss(self, loss: Loss) -> None:
+        if loss.coupled or loss.levels:
+            raise ValueError(
+                f"{loss!r} is about several scores a round; this learner has one. Use 'logistic' "
+                "or another loss of one score"
+            )
         if loss.L > self.L * (1 + 1e-12):
             raise ValueError(
                 f"this learner was promised losses with L ≤ {self.L:g}; {loss.name!r} has {loss.L:g}"
@@ -271,3 +290,8 @@ def _row(x: Any) -> Array:
     if row.ndim != 1:
         raise ValueError(f"x must be one event, a vector of features; got shape {row.shape}")
     return row
+
+
+def _last(values: Array) -> float:
+    """The last value, and zero before the first round."""
+    return float(values[-1]) if len(values) else 0.0

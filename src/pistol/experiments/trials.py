@@ -1,0 +1,170 @@
+"""The experiments of section 7 and Appendix C: PiSTOL beside a cross-validated SVM on growing rows.
+
+An SVM is searched over all rows on the first shuffle, which is the one whose times are compared. On
+the other shuffles C is searched on at most `SEARCHED` of the rows, and the SVM is trained on all of
+them; the points in question are marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+
+from .. import LinearPistolClassifier, PistolClassifier
+from .datasets import Problem, load, shuffled
+from .protocol import Found, Job
+
+PANELS = ("a9a", "SensIT Vehicle", "news20.binary")
+FOLDS = 5
+SEARCHED = 5_000
+SHUFFLES = 5
+ROWS = {
+    "a9a": (100, 300, 1_000, 3_000, 10_000, 32_561),
+    "SensIT Vehicle": (100, 300, 1_000, 3_000, 10_000, 30_000, 58_000),
+    "news20.binary": (100, 300, 1_000, 3_000, 9_996),
+}
+QUICK_ROWS, QUICK_SHUFFLES = (100, 300, 900), 2
+CACHE = 1_000  # MB of kernel values that an SVM may keep
+WARM = 1_000  # rows that are learned before a time is taken
+
+PAPER: dict[str, Any] = {
+    "loss": "smooth_hinge", "a": 0.25, "b": "horizon", "average": "uniform", "passes": 1,
+    "orders": None,
+}  # fmt: skip
+PISTOL, DEFAULTS, COORDINATES = "PiSTOL", "our defaults", "one learner a coordinate"
+Method = Callable[[float, int], Any]  # of γ and a seed
+GAUSSIAN: dict[str, Method] = {
+    PISTOL: lambda gamma, seed: PistolClassifier(kernel="rbf", gamma=gamma, **PAPER),
+    DEFAULTS: lambda gamma, seed: PistolClassifier(random_state=seed),
+}
+LINEAR: dict[str, Method] = {
+    PISTOL: lambda gamma, seed: LinearPistolClassifier(
+        per_coordinate=False, fit_intercept=False, **PAPER
+    ),
+    DEFAULTS: lambda gamma, seed: LinearPistolClassifier(random_state=seed),
+    COORDINATES: lambda gamma, seed: LinearPistolClassifier(
+        fit_intercept=False, **PAPER | {"b": "anytime", "a": 1.0}
+    ),
+}
+
+
+def methods(problem: Problem) -> dict[str, Method]:
+    """Our learners for a problem, by name."""
+    return LINEAR if problem.gamma is None else GAUSSIAN
+
+
+def rows_of(problem: Problem, quick: bool) -> tuple[int, ...]:
+    """Numbers of training rows; the last is all there are, or the paper's limit."""
+    most = shuffled(problem, 0).X.shape[0]
+    return tuple(n for n in (QUICK_ROWS if quick else ROWS[problem.name]) if n <= most)
+
+
+def shuffles(quick: bool) -> range:
+    """The shuffles of a run."""
+    return range(QUICK_SHUFFLES if quick else SHUFFLES)
+
+
+def searched(rows: int, shuffle: int) -> int:
+    """Rows on which C is searched."""
+    return rows if shuffle == 0 else min(rows, SEARCHED)
+
+
+def trial_name(problem: Problem, method: str, rows: int, shuffle: int) -> str:
+    """The name of a trial of ours, and of the SVM's last fit."""
+    return f"figure 3/{problem.source}/{method}/rows {rows}/shuffle {shuffle}"
+
+
+def search_name(problem: Problem, rows: int, shuffle: int, C: float) -> str:
+    """The name of the cross-validation of one C."""
+    return f"{trial_name(problem, 'SVM search', rows, shuffle)}/C {C:g}"
+
+
+def jobs(quick: bool) -> list[Job]:
+    """All trials of ours, and the searches for C, the longest first."""
+    ours: list[Job] = []
+    searches: dict[str, Job] = {}
+    for name in PANELS:
+        problem = load(name, not quick)
+        for rows in rows_of(problem, quick):
+            for shuffle in shuffles(quick):
+                for method in methods(problem):
+                    label = trial_name(problem, method, rows, shuffle)
+                    ours.append(Job(label, trial, (name, method, rows, shuffle), alone=True))
+                n = searched(rows, shuffle)
+                for C in problem.C:
+                    label = search_name(problem, n, shuffle, C)
+                    searches[label] = Job(label, search, (name, n, shuffle, C))
+    return ours + sorted(searches.values(), key=lambda job: -job.args[1])
+
+
+def fits(found: Found, quick: bool) -> list[Job]:
+    """The SVM with the C that each search has found, on all rows; the longest first."""
+    last = []
+    for name in PANELS:
+        problem = load(name, not quick)
+        for rows in rows_of(problem, quick):
+            for shuffle in shuffles(quick):
+                C = best(found, problem, searched(rows, shuffle), shuffle)
+                label = trial_name(problem, "SVM", rows, shuffle)
+                last.append(Job(label, fit, (name, rows, shuffle, C)))
+    return sorted(last, key=lambda job: -job.args[1])
+
+
+def best(found: Found, problem: Problem, rows: int, shuffle: int) -> float:
+    """The C with the least error over the folds; the smallest of several."""
+    errors = {C: found[search_name(problem, rows, shuffle, C)]["error"] for C in problem.C}
+    return min(errors, key=lambda C: (errors[C], C))
+
+
+def trial(name: str, method: str, rows: int, shuffle: int) -> dict[str, Any]:
+    """Train one of our learners and test it."""
+    problem = shuffled(load(name, False), shuffle)
+    X, y = problem.X[:rows], problem.y[:rows]
+    model = methods(problem)[method](problem.gamma or 1.0, shuffle)
+    clone(model).fit(X[:WARM], y[:WARM])
+    seconds, cpu = _timed(lambda: model.fit(X, y))
+    return {"error": _error(model, problem.X_test, problem.y_test), "seconds": seconds, "cpu": cpu}
+
+
+def search(name: str, rows: int, shuffle: int, C: float) -> dict[str, Any]:
+    """Cross-validate one C of an SVM."""
+    problem = shuffled(load(name, False), shuffle)
+    X, y = problem.X[:rows], problem.y[:rows]
+    errors, cpu = [], 0.0
+    for train, test in StratifiedKFold(FOLDS).split(X, y):
+        start = process_time()
+        model = _svm(problem, C).fit(X[train], y[train])
+        errors.append(_error(model, X[test], y[test]))
+        cpu += process_time() - start
+    return {"error": float(np.mean(errors)), "cpu": cpu}
+
+
+def fit(name: str, rows: int, shuffle: int, C: float) -> dict[str, Any]:
+    """Train an SVM with this C and test it."""
+    problem = shuffled(load(name, False), shuffle)
+    model = _svm(problem, C)
+    cpu = _timed(lambda: model.fit(problem.X[:rows], problem.y[:rows]))[1]
+    return {"error": _error(model, problem.X_test, problem.y_test), "cpu": cpu, "C": C}
+
+
+def _svm(problem: Problem, C: float) -> SVC:
+    if problem.gamma is None:
+        return SVC(C=C, kernel="linear", cache_size=CACHE)
+    return SVC(C=C, gamma=problem.gamma, cache_size=CACHE)
+
+
+def _error(model: Any, X: Any, y: Any) -> float:
+    return float(np.mean(model.predict(X) != y))
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds on the clock, and of all cores together."""
+    start, cpu = perf_counter(), process_time()
+    work()
+    return perf_counter() - start, process_time() - cpu
