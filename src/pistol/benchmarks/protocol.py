@@ -1,27 +1,22 @@
-"""How a benchmark is run: sizes, clocks, peaks of memory, results, and what the machine is."""
+"""How a benchmark is run: sizes, clocks, peaks of memory, results."""
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
 from rich.console import Console
-from threadpoolctl import threadpool_info
 
 from .._types import Array
 
 T = TypeVar("T")
-PACKAGES = ("pistol", "numpy", "scipy", "scikit-learn", "numba", "vowpalwabbit", "river")
 STATUS = Path("/proc/self/status")
 
 
@@ -233,35 +228,6 @@ def _status(key: str) -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     lines = STATUS.read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(key + ":"))
-
-
-def machine() -> dict[str, Any]:
-    """Processor, cores, BLAS and versions: what a figure belongs to."""
-    versions = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    blas = {
-        f"{b['internal_api']} {b['version']}" for b in threadpool_info() if b["user_api"] == "blas"
-    }
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "system": platform.system(),
-        "blas": ", ".join(sorted(blas)),
-        "versions": versions,
-    }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def rounds(n: int) -> tuple[Array, Array]:

@@ -13,7 +13,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from .protocol import Result, Size, machine
+from .._computer import computer
+from .protocol import Result, Size
 
 BLUE, ORANGE, GREY = "#1f6fb4", "#d9762b", "#888888"
 HEADER = [
@@ -40,7 +41,7 @@ def write(result: Result, size: Size, out: Path) -> None:
     if result.skipped and path.exists() and not read(path).skipped:
         return
     date = datetime.now(UTC).date().isoformat()
-    page = {"result": result.to_json(), "size": asdict(size), "machine": machine(), "date": date}
+    page = {"result": result.to_json(), "size": asdict(size), "machine": computer(), "date": date}
     out.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".tmp")  # an interrupt must not leave half a file
     draft.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from ..protocol import Size, machine
+from ..._computer import computer
+from ..protocol import Size
 from ..report import TOY, seconds
 from . import plots
 from .cells import Cell
@@ -83,7 +84,7 @@ def _limits(size: Size) -> str:
 
 
 def _where(size: Size) -> str:
-    made = machine()
+    made = computer()
     names = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
     date = datetime.now(UTC).date().isoformat()
     where = f"{made['processor']}, {made['cores']} cores, {made['blas']}"
