@@ -84,8 +84,9 @@ def test_the_table_is_bottom_up():
         above.add(module)
 
 
-def test_only_the_command_may_import_the_benchmarks():
-    inner = {module for module in TABLE if module.split(".")[0] == "benchmarks"}
+@pytest.mark.parametrize("package", ["benchmarks", "experiments"])
+def test_only_the_command_may_import(package):
+    inner = {module for module in TABLE if module.split(".")[0] == package}
     assert inner
     assert {m for m in TABLE if inner.intersection(TABLE[m])} - inner == {"cli"}
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
-from pistol.experiments import datasets, download
-from pistol.experiments.datasets import DataError, File, load, median_gamma, shuffled
-from pistol.experiments.download import ChecksumError
+from pistol.experiments.section7 import datasets, download
+from pistol.experiments.section7.datasets import DataError, File, load, median_gamma, shuffled
+from pistol.experiments.section7.download import ChecksumError
 
 NAMES = ["a9a", "SensIT Vehicle", "news20.binary"]
 PACK = {"": bytes, ".bz2": bz2.compress, ".xz": lzma.compress}

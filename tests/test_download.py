@@ -13,8 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pistol.experiments import download
-from pistol.experiments.download import ChecksumError, DownloadError, cache_folder, check, fetch
+from pistol.experiments.section7 import download
+from pistol.experiments.section7.download import (
+    ChecksumError,
+    DownloadError,
+    cache_folder,
+    check,
+    fetch,
+)
 
 OLD, NEW = b"an old file\n" * 9000, b"a new one\n" * 12000  # more than a block each
 SUM = sha256(OLD).hexdigest()

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pistol.experiments import datasets, section7, trials
-from pistol.experiments.figure3 import panel, seconds
+from pistol.experiments import section7
 from pistol.experiments.protocol import Job
+from pistol.experiments.section7 import datasets, trials
+from pistol.experiments.section7.figure3 import panel, seconds
 from pistol.experiments.store import FILE, Store, run
 
 
@@ -135,17 +136,21 @@ def invented(pistol=0.1, svm=0.1, few=0.0, times=10.0):
 def verdicts(monkeypatch, **found):
     """Verdicts by the first words of a claim, with no panel marked as a stand-in."""
     real = {name: datasets.load(name, False)._replace(stand_in="") for name in trials.PANELS}
-    monkeypatch.setattr("pistol.experiments.figure3.load", lambda name, download: real[name])
+    monkeypatch.setattr(
+        "pistol.experiments.section7.figure3.load", lambda name, download: real[name]
+    )
     section = section7.section(invented(**found), quick=True)
     return [claim.verdict for claim in section.claims]
 
 
 @pytest.mark.usefixtures("no_data")
 def test_verdicts_follow_what_was_found(monkeypatch):
-    tracks, few, rate, constant, faster, similar, _ = verdicts(monkeypatch, few=-0.005)
+    tracks, few, _, rate, constant, faster, similar, *_ = verdicts(monkeypatch, few=-0.005)
     assert (tracks, few, faster, similar) == ("holds",) * 4
     assert "holds" not in (rate, constant)  # ahead with few rows, and so its error falls less
-    tracks, few, rate, constant, faster, similar, _ = verdicts(monkeypatch, pistol=0.2, times=0.01)
+    tracks, few, _, rate, constant, faster, similar, *_ = verdicts(
+        monkeypatch, pistol=0.2, times=0.01
+    )
     assert (tracks, few, faster, similar) == ("does not hold",) * 4
     assert constant == rate == "holds"  # twice the error, the same rate
 

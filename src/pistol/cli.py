@@ -88,3 +88,29 @@ def bench(
         raise typer.BadParameter(str(error)) from None
     folder = out or Path("benchmarks", "toy" if toy else "results")
     benchmarks.run(names or list(benchmarks.BENCHMARKS), size, folder, console, resume, *part)
+
+
+@app.command()
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Minutes, not hours: reduced sizes, nothing downloaded.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the report: reproduction, or reproduction-quick."),
+    ] = None,
+) -> None:
+    """Reproduce the PiSTOL paper: its bounds, rates, experiments and figures, as one report.
+
+    Each finished piece is kept in the folder. The same command goes on where it was interrupted.
+    """
+    from . import experiments
+
+    console = Console()
+    folder = out or Path("reproduction-quick" if quick else "reproduction")
+    try:
+        page = experiments.reproduce(folder, quick, console)
+    except KeyboardInterrupt:
+        console.print(f"Interrupted. What is finished is kept in {folder}: run it again to go on.")
+        raise typer.Exit(130) from None
+    console.print(f"Report: {page}", markup=False, soft_wrap=True)

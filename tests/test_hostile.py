@@ -1,0 +1,272 @@
+"""Hostile sequences: what is played is the paper's, and a bound that fails is caught."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from pistol import reference, theory
+from pistol._events import LinearEvents
+from pistol.experiments import bounds
+from pistol.experiments.bounds import hostile
+from pistol.experiments.bounds.batches import (
+    batch,
+    hindsight,
+    mistake_bound,
+    mistakes,
+    stakes_of,
+    together,
+)  # fmt: skip
+from pistol.experiments.bounds.hostile import A_OVER_L, GAMMA, OPPONENTS, arena_of, play
+from pistol.experiments.bounds.worst import Stakes, judge, minimise, printed, proved
+from pistol.learners import Rule
+from pistol.losses import LOSSES
+
+approx = pytest.approx
+KINDS = ("PiSTOL", "kernel", "per coordinate")
+
+
+def games(kind, n):
+    return [play(*arena_of(kind, number)) for number in range(n)]
+
+
+def rbf(x, z):
+    return np.exp(-GAMMA * ((x - z) ** 2).sum())
+
+
+def reference_predictions(game, kind):
+    stream, (a, b, ell) = list(zip(game.X, game.y)), (game.arena.a, game.arena.b, game.arena.loss)
+    k = rbf if game.arena.gaussian else np.dot
+
+    def grad(y, p):
+        return ell.grad(y, p, ell.theta)
+
+    if kind == "Perceptron":
+        rounds = reference.kernel_perceptron(stream, k)
+    elif kind == "per coordinate":
+        d = game.X.shape[1]
+        rounds = reference.pistol_per_coordinate(stream, grad, a, b, ell.L, [1.0] * d)
+    else:
+        rounds = reference.pistol(stream, grad, k, a, b, ell.L)
+    return [p for p, _ in rounds]
+
+
+@pytest.mark.parametrize("kind", OPPONENTS)
+def test_what_is_played_is_the_algorithm_of_the_paper(kind):
+    left = set(OPPONENTS[kind])
+    for number in range(1000):
+        arena, opponent = arena_of(kind, number)
+        if arena.T in range(5, 13) and opponent in left:
+            left.remove(opponent)
+            game = play(arena, opponent)
+            expected = reference_predictions(game, kind)
+            assert game.p == approx(expected, rel=1e-9, abs=1e-9 * (1 + np.abs(expected).max()))
+    assert not left
+
+
+@pytest.mark.parametrize("kind", OPPONENTS)
+def test_opponents_keep_to_the_assumptions(kind):
+    for game in games(kind, 30 if kind == "kernel" else 120):
+        norm = np.abs(game.X).max() if game.arena.cube else np.sqrt(game.gram().diagonal().max())
+        assert norm <= 1 + 1e-9
+        assert np.abs(game.s).max() <= game.arena.loss.L * (1 + 1e-12)
+        assert np.abs(game.y).max() <= 1
+        assert len(game.y) == game.arena.T
+
+
+def test_a_number_names_a_sequence():
+    one, two = (play(*arena_of("PiSTOL", 17)) for _ in range(2))
+    assert one.opponent == two.opponent
+    assert (one.X == two.X).all()
+    assert (one.p == two.p).all()
+
+
+# The worst comparator.
+
+
+def random_stakes(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    L, T = 10 ** rng.uniform(-1, 1, n), rng.integers(1, 100, n)
+    s_sum = L * T * rng.uniform(0.2, 1, n)
+    before = np.maximum(s_sum - L, 0)
+    a, b = L * rng.choice(A_OVER_L[1:], n), 10 ** rng.uniform(-3, 3, n)
+    g, one = s_sum * rng.uniform(0, 1, n), np.ones(n)
+    suffered = -rng.uniform(0, 1, n) * b
+    return Stakes(g[:, None], suffered, s_sum[:, None], before[:, None], a, b, L, T, one)
+
+
+def theorem_1(stakes, i, r):
+    return theory.regret_bound(r, stakes.s_sum[i, 0], stakes.a[i], stakes.b[i], stakes.L[i])
+
+
+def theorem_1_printed(stakes, i, r):
+    known = stakes.s_before[i, 0], stakes.T[i], stakes.a[i], stakes.b[i], stakes.L[i]
+    return theory.regret_bound_printed(r, *known)
+
+
+@pytest.mark.parametrize(("form", "bound"), [(proved, theorem_1), (printed, theorem_1_printed)])
+def test_no_norm_on_a_grid_is_worse_than_the_worst(form, bound):
+    stakes = random_stakes()
+    judged = judge(form(stakes), stakes.suffered)
+    grid = np.concatenate([[0.0], np.geomspace(1e-9, 1e60, 30_000)])
+    for i in range(len(stakes.a)):
+        regret, limit = grid * stakes.g[i, 0] + stakes.suffered[i], bound(stakes, i, grid)
+        size = np.abs(stakes.suffered[i]) + limit[0]
+        assert judged.slack[i] == approx((limit - regret).min(), rel=1e-4, abs=1e-4 * size)
+        assert judged.slack[i] <= (limit - regret).min() + 1e-9 * size
+        most = (regret / limit).max()
+        assert judged.ratio[i] == approx(most, rel=1e-3) or most < 1e-3
+        assert judged.violated[i] == ((limit - regret).min() < 0)
+
+
+def test_per_coordinate_all_weights_are_as_bad_as_they_can_be():
+    some = games("per coordinate", 60)
+    stakes = stakes_of(some)
+    judged = judge(proved(stakes), stakes.suffered)
+    rng = np.random.default_rng(0)
+    for i, game in enumerate(some):
+        d = game.arena.d
+        for size in 10 ** rng.uniform(-3, 3, 10):
+            u = rng.normal(size=d) * size
+            regret = game.s @ (game.p - game.X @ u)
+            bound = theory.per_coordinate_bound(
+                u, stakes.s_sum[i, :d], stakes.a[i], stakes.L[i], stakes.b[i]
+            )
+            assert bound - regret >= judged.slack[i] * (1 - 1e-9) - 1e-9 * abs(regret)
+
+
+def test_the_corollary_of_appendix_A_as_printed():
+    some = [game for game in games("per coordinate", 40) if game.arena.d > 1]
+    stakes = stakes_of(some)
+    bound = printed(stakes)
+    for i, game in enumerate(some):
+        a, L, T, d = game.arena.a, game.arena.loss.L, game.arena.T, game.arena.d
+        sums = np.abs(game.s[:-1, None] * game.X[:-1]).sum(axis=0)
+        for r in (0.0, 0.3, 20.0):
+            first = r * np.sqrt(2 * a * (L + sums) * np.log(d * r * np.sqrt(a * L * T) + 1)).sum()
+            expected = first + theory.phi_printed(L / a) * np.log1p(T)
+            assert bound.at(np.full((len(some), 1), r))[i] == approx(expected)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_the_solver_finds_a_minimum_at_a_kink(d):
+    target = np.linspace(-0.7, 0.4, d)
+
+    def value_and_slope(h):
+        return np.abs(h - target).sum() + 0.1 * h @ h, np.sign(h - target) + 0.2 * h
+
+    assert minimise(value_and_slope, d, 10.0) == approx(target, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["PiSTOL", "per coordinate"])
+def test_no_other_comparator_is_worse_in_hindsight(kind):
+    some = [g for g in games(kind, 60) if g.arena.d <= 3 and np.isfinite(g.arena.loss.H)][:12]
+    for game in some:
+        bound, ell = proved(stakes_of([game])), game.arena.loss
+
+        def cost(h, game=game, bound=bound, ell=ell):
+            r = np.abs(h) if game.arena.cube else [np.linalg.norm(h)]
+            losses = [ell.value(y, v, ell.theta) for y, v in zip(game.y, game.X @ h)]
+            return sum(losses) + bound.first(np.array([r]))[0]
+
+        h = hindsight(game)
+        other = minimize(cost, h + 0.01, method="Nelder-Mead", options={"maxiter": 300})
+        assert cost(h) <= other.fun + 1e-6 * (1 + other.fun)
+
+
+# The bounds at work, and that they could fail.
+
+
+@pytest.mark.parametrize(("kind", "n"), [("PiSTOL", 700), ("kernel", 30), ("per coordinate", 400)])
+def test_no_sequence_breaks_a_bound(kind, n):
+    found = batch(kind, 10**6, n)
+    assert sum(cell["sequences"] for cell in found["a"].values()) == n
+    for cell in found["a"].values():
+        for form in ("proved", "printed", "true"):
+            assert cell[form]["violations"] == 0, cell[form]
+        assert cell["printed"]["ratio"] < 1
+
+
+def test_the_perceptron_makes_no_more_mistakes_than_it_may():
+    found = mistakes(10**6, 300)
+    assert found["violations"] == 0, found["numbers"]
+    assert found["ratio"] <= 1 + 1e-9
+
+
+def test_a_bound_that_is_too_small_is_caught():
+    stakes = stakes_of(games("PiSTOL", 300))
+    bound = proved(stakes)
+    small = bound._replace(phi=np.full(len(stakes.a), 0.02), alpha=bound.alpha * 0.1)
+    assert judge(small, stakes.suffered).violated.sum() > 100
+    no_price = bound._replace(phi=np.zeros(len(stakes.a)))
+    assert judge(no_price, stakes.suffered).violated.sum() > 10
+
+
+@pytest.mark.parametrize(("potential", "a", "b"), [("constant", 3.0, 1.0), ("pistol", 0.05, 1.0)])
+def test_a_learner_with_another_multiplier_is_caught(potential, a, b):
+    """Constant steps, and an a that no theorem covers, judged by the bound for a = 3 L, b = 1."""
+    violated = 0
+    for number in range(60):
+        rng, ell = np.random.default_rng(number), LOSSES["hinge"]
+        learner = LinearEvents(Rule(ell, potential, a, b, None), 2, False, 0.0)
+        arena = hostile.Arena(rng, 100, 2, False, False, learner, ell, 3.0, 1.0)
+        stakes = stakes_of([play(arena, hostile.worst_of_several)])
+        violated += judge(proved(stakes), stakes.suffered).violated[0]
+    assert violated > 50
+
+
+def test_mistakes_beyond_the_bound_are_caught():
+    """Four fifths of (5) is not enough."""
+    some = games("Perceptron", 120)
+    assert sum((g.y * g.p <= 0).sum() > 0.8 * mistake_bound(g, False) for g in some) > 20
+
+
+def test_batches_add_up():
+    one, two = batch("PiSTOL", 0, 60), batch("PiSTOL", 60, 60)
+    whole, both = batch("PiSTOL", 0, 120), together([one, two])
+    assert both["opponent"] == whole["opponent"]
+    for a, cell in whole["a"].items():
+        assert both["a"][a]["sequences"] == cell["sequences"]
+        for key in ("violations", "ratio", "slack", "needed"):
+            assert both["a"][a]["printed"][key] == cell["printed"][key]
+    assert together([{"slack": None}, {"slack": None}]) == {"slack": None}
+
+
+# The section.
+
+
+@pytest.fixture(scope="module")
+def found():
+    patch = pytest.MonkeyPatch()
+    patch.setattr(bounds, "QUICK", dict.fromkeys(KINDS, (40, 20)))
+    patch.setattr(bounds, "MISTAKES", {True: (40, 20), False: (9, 3)})
+    patch.setattr(bounds, "ROUNDS", {True: (100, 1000, 300), False: (100, 1000, 500)})
+    patch.setattr(bounds, "TIMED", {"Gaussian kernel": (200, 5, True), "linear": (500, 5, False)})
+    yield {job.name: job.work(*job.args) for job in bounds.jobs(True)}
+    patch.undo()
+
+
+def test_the_section_tells_what_was_found(found):
+    section = bounds.section(found, True)
+    by_place = {claim.where: claim for claim in section.claims}
+    assert len(by_place) == 8
+    assert by_place["Section 4, Theorem 1"].verdict == "holds"
+    assert by_place["Section 4, Theorem 1 as printed"].verdict == "holds with a caveat"
+    cells = [v["a"] for name, v in found.items() if "/PiSTOL/" in name or "/kernel/" in name]
+    testable = sum(c["sequences"] for part in cells for a, c in part.items() if a != "2.25")
+    assert f"{testable} sequences with a > 2.25 L" in by_place["Section 4, Theorem 1"].measured
+
+
+def test_a_violation_is_told(found):
+    name = next(name for name in found if name.startswith("bounds/hostile/PiSTOL"))
+    cell = found[name]["a"]["3"]
+    broken = {**cell, "proved": {**cell["proved"], "violations": 1, "numbers": [4711]}}
+    changed = {**found, name: {**found[name], "a": {**found[name]["a"], "3": broken}}}
+    claim = bounds.section(changed, True).claims[0]
+    assert claim.verdict == "does not hold"
+    assert "4711" in claim.measured
+
+
+def test_job_names_are_their_own(found):
+    for quick in (True, False):
+        jobs = bounds.jobs(quick)
+        assert len({job.name for job in jobs}) == len(jobs)
