@@ -15,7 +15,7 @@ copyright = author
 release = version = pistol.__version__
 
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "extra"]
 templates_path = ["_templates"]
 default_role = "literal"
 smartquotes = False
@@ -24,6 +24,7 @@ toc_object_entries_show_parents = "hide"
 html_theme = "furo"
 html_title = f"pistol {release}"
 html_static_path = ["_static"]
+html_extra_path = ["extra"]  # the report of `pistol reproduce`, as it is
 html_css_files = ["pistol.css"]
 html_copy_source = False
 html_show_sourcelink = False

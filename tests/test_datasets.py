@@ -3,7 +3,9 @@
 import bz2
 import lzma
 import os
+import re
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,18 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from sklearn.datasets import dump_svmlight_file
 
-from pistol.experiments.section7 import datasets, download
-from pistol.experiments.section7.datasets import DataError, File, load, median_gamma, shuffled
+from pistol.experiments.section7 import datasets, download, prepare
+from pistol.experiments.section7.datasets import (
+    DataError,
+    File,
+    gather,
+    load,
+    median_gamma,
+    shuffled,
+)
 from pistol.experiments.section7.download import ChecksumError
 
 NAMES = ["a9a", "SensIT Vehicle", "news20.binary"]
@@ -83,7 +93,7 @@ def same(ours, theirs):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_any_file_data_of_scikit_learn_stand_in_and_say_so(place, name):
-    problem = load(name, download=False)
+    problem = load(name)
     assert problem.name == name
     assert problem.source.startswith("scikit-learn")
     assert problem.stand_in.startswith(f"{problem.source} stands in for {name}: ")
@@ -118,7 +128,7 @@ def test_the_paper_fixes_the_protocol():
 def test_files_are_found_packed_or_not(place, name, ending):
     for file in files(name):
         place.write(file, place.data / file, ending)
-    problem, panel = load(name, download=False), datasets.PANELS[name]
+    problem, panel = load(name), datasets.PANELS[name]
     assert problem.source == panel.source
     assert problem.stand_in == ""
     assert (problem.gamma, problem.C) == (panel.gamma, panel.C)
@@ -135,21 +145,21 @@ def test_files_are_found_packed_or_not(place, name, ending):
 def test_the_third_vehicle_is_told_from_the_others(place):
     for file in files("SensIT Vehicle"):
         place.write(file, place.data / file)
-    assert load("SensIT Vehicle", download=False).y.tolist() == [-1, -1, 1] * 4
+    assert load("SensIT Vehicle").y.tolist() == [-1, -1, 1] * 4
 
 
 def test_features_that_do_not_occur_in_the_test_file_are_zero(place):
     place.write("a9a", place.data / "a9a")
     (place.data / "a9a.t").write_text("1 1:1\n-1 2:1\n")
     place.files["a9a.t"] = File("", 2, 2, {1: 1, -1: 1})
-    assert load("a9a", download=False).X_test.toarray().tolist() == [[1, 0, 0, 0], [0, 1, 0, 0]]
+    assert load("a9a").X_test.toarray().tolist() == [[1, 0, 0, 0], [0, 1, 0, 0]]
 
 
 def test_the_own_folder_comes_before_the_cache(place):
     for file in files("a9a"):
         place.write(file, place.cache / file, n=30)
         place.write(file, place.data / file, n=12)
-    assert len(load("a9a", download=False).y) == 12
+    assert len(load("a9a").y) == 12
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,39 +167,55 @@ def test_missing_files_are_downloaded_once(place, name):
     for file in files(name):
         place.serve(file)
     seen = []
-    problem = load(name, True, lambda done, total: seen.append((done, total)))
+    assert load(name).stand_in != ""
+    gather(name, lambda done, total: seen.append((done, total)))
+    problem = load(name)
     assert problem.stand_in == ""
     assert [done == total for done, total in seen] == [True] * len(files(name))
     place.patch.setattr(datasets, "SITE", "file:///nowhere")
-    for again in (True, False):
-        place.forget()
-        same(load(name, again), problem)
+    gather(name)
+    place.forget()
+    same(load(name), problem)
 
 
 def test_only_what_is_missing_is_downloaded(place):
     place.write("a9a", place.data / "a9a", ".xz")
     place.serve("a9a.t")
-    assert load("a9a", download=True).stand_in == ""
+    gather("a9a")
+    assert load("a9a").stand_in == ""
     assert (place.cache / "a9a.t").exists()
     assert not (place.cache / "a9a").exists()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_failed_download_leads_to_a_stand_in_with_the_reason(place, name):
-    problem = load(name, download=True)
+def test_a_failed_download_says_why(place, name):
     url = f"{place.site.as_uri()}/{datasets.FILES[files(name)[0]].url}"
-    assert f"stands in for {name}: {url} could not be downloaded" in problem.stand_in
-    place.forget()
+    with pytest.raises(OSError, match=re.escape(f"{url} could not be downloaded")):
+        gather(name)
     place.patch.setenv("PISTOL_CACHE", str(place.data / "a file" / "cache"))
     (place.data / "a file").touch()
-    assert "a file" in load(name, download=True).stand_in  # nowhere to download to
+    with pytest.raises(OSError, match="a file"):  # nowhere to download to
+        gather(name)
+
+
+def test_before_a_long_run_what_can_be_downloaded_is_and_the_rest_is_said(place):
+    for file in files("a9a"):
+        place.serve(file)
+    console = Console(record=True, width=300, quiet=False, file=StringIO())
+    prepare(console)
+    assert load("a9a").stand_in == ""
+    said = console.export_text()
+    assert "a9a:" not in said
+    for name in ("SensIT Vehicle", "news20.binary"):
+        assert f"{name}: " in said
+        assert "could not be downloaded" in said
 
 
 def test_a_download_with_a_wrong_sum_is_an_error(place):
     text = place.serve("a9a")
     place.files["a9a"] = place.files["a9a"]._replace(sha256="0" * 64)
     with pytest.raises(ChecksumError) as error:
-        load("a9a", download=True)
+        gather("a9a")
     for part in (place.files["a9a"].url, "0" * 64, sha256(text).hexdigest()):
         assert part in str(error.value)
 
@@ -200,19 +226,20 @@ def test_a_found_file_with_a_wrong_sum_is_an_error(place, ending):
         text = place.write(file, place.data / file, ending)
     place.files["a9a.t"] = place.files["a9a.t"]._replace(sha256="0" * 64)
     with pytest.raises(ChecksumError) as error:
-        load("a9a", download=False)
+        load("a9a")
     for part in (str(place.data / f"a9a.t{ending}"), "0" * 64, sha256(text).hexdigest(), "Delete"):
         assert part in str(error.value)
 
 
 def test_a_download_that_changed_later_is_an_error(place):
     place.serve("news20.binary")
-    load("news20.binary", download=True)
+    gather("news20.binary")
+    assert load("news20.binary").stand_in == ""
     place.forget()
     path = place.cache / "news20.binary.bz2"
     path.write_bytes(bz2.compress(bz2.decompress(path.read_bytes()).replace(b"0.5", b"0.4")))
     with pytest.raises(ChecksumError, match=str(path)):
-        load("news20.binary", download=False)
+        load("news20.binary")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +251,7 @@ def test_a_file_with_other_counts_than_published_is_an_error(place, change):
     place.write("news20.binary", place.data / "news20.binary")
     place.files["news20.binary"] = place.files["news20.binary"]._replace(**change)
     with pytest.raises(DataError, match=r"news20\.binary has 12 rows, 4 features"):
-        load("news20.binary", download=False)
+        load("news20.binary")
 
 
 @pytest.mark.parametrize(
@@ -235,10 +262,10 @@ def test_labels_count_where_their_numbers_are_not_published(place, labels, right
         place.write(file, place.data / file)
         place.files[file] = place.files[file]._replace(labels=dict.fromkeys(labels))
     if right:
-        assert load("SensIT Vehicle", download=False).stand_in == ""
+        assert load("SensIT Vehicle").stand_in == ""
     else:
         with pytest.raises(DataError):
-            load("SensIT Vehicle", download=False)
+            load("SensIT Vehicle")
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -247,15 +274,15 @@ def test_a_damaged_file_is_named(place, ending):
     place.write("news20.binary", place.data / "news20.binary", ending)
     path.write_bytes(b"<html>" if ending == "" else path.read_bytes()[:-9])
     with pytest.raises(DataError, match=str(path)):
-        load("news20.binary", download=False)
+        load("news20.binary")
 
 
 def test_wisdm_stands_in_for_sensit_until_sensit_is_there(place):
     place.write("wisdm_fft", place.data / "wisdm_fft", ".xz")
-    assert load("SensIT Vehicle", download=False).source.startswith("scikit-learn")  # no test file
+    assert load("SensIT Vehicle").source.startswith("scikit-learn")  # no test file
     place.forget()
     place.write("wisdm_fft.t", place.data / "wisdm_fft.t", ".xz")
-    problem = load("SensIT Vehicle", download=False)
+    problem = load("SensIT Vehicle")
     assert problem.source == "wisdm_fft"
     assert problem.stand_in.startswith("wisdm_fft")
     assert "stands in for SensIT Vehicle: the file combined is neither" in problem.stand_in
@@ -266,18 +293,18 @@ def test_wisdm_stands_in_for_sensit_until_sensit_is_there(place):
     place.forget()
     for file in files("SensIT Vehicle"):
         place.write(file, place.data / file, ".bz2")
-    assert load("SensIT Vehicle", download=False).source == "SensIT Vehicle (combined)"
+    assert load("SensIT Vehicle").source == "SensIT Vehicle (combined)"
 
 
 def test_the_fragment_of_sensit_is_no_stand_in(place):
     (place.data / "sensit_sample.xz").write_bytes(lzma.compress(b"1 1:1\n-1 2:1\n"))
-    assert load("SensIT Vehicle", download=False).source.startswith("scikit-learn")
+    assert load("SensIT Vehicle").source.startswith("scikit-learn")
 
 
 def test_a_rebuilt_news20_says_so(place):
     text = place.write("news20.binary", place.data / "news20.binary", ".xz")
     place.patch.setattr(datasets, "REBUILT", sha256(text).hexdigest())
-    problem = load("news20.binary", download=False)
+    problem = load("news20.binary")
     assert problem.source == "news20.binary (rebuilt)"
     assert "rebuilt" in problem.stand_in
 
@@ -285,22 +312,22 @@ def test_a_rebuilt_news20_says_so(place):
 def test_what_was_parsed_is_not_parsed_again(place):
     for file in files("a9a"):
         place.write(file, place.data / file)
-    problem = load("a9a", download=False)
-    assert load("a9a", download=False) is problem
+    problem = load("a9a")
+    assert load("a9a") is problem
     place.forget()
     with place.patch.context() as patch:
         patch.delattr(datasets, "load_svmlight_file")
-        same(load("a9a", download=False), problem)
+        same(load("a9a"), problem)
     place.forget()
     place.write("a9a", place.data / "a9a", n=14)
-    assert len(load("a9a", download=False).y) == 14
+    assert len(load("a9a").y) == 14
 
 
 def test_rows_are_read_where_nothing_can_be_kept(place):
     for file in files("a9a"):
         place.write(file, place.data / file)
     place.patch.setenv("PISTOL_CACHE", str(place.data / "a9a" / "cache"))
-    assert load("a9a", download=False).stand_in == ""
+    assert load("a9a").stand_in == ""
 
 
 def numbered(n, held_out, most, sparse):
@@ -362,7 +389,7 @@ def test_no_row_is_paired_with_itself(monkeypatch, pairs):
 )
 def test_a9a_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("PISTOL_CACHE", str(tmp_path))
-    problem = load("a9a", download=False)
+    problem = load("a9a")
     assert (problem.X.shape, problem.X_test.shape) == ((32561, 123), (16281, 123))
     assert problem.stand_in == ""
     assert f"{median_gamma(problem.X)}, where the paper has {problem.gamma}" in datasets.MEDIAN

@@ -91,7 +91,7 @@ def test_c_is_searched_on_all_rows_first_and_never_on_more(rows, shuffle):
 @pytest.mark.usefixtures("no_data")
 @given(errors=st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=5, max_size=5))
 def test_the_best_c_has_the_least_error_and_is_the_smallest_of_equals(errors):
-    problem = datasets.load("a9a", False)
+    problem = datasets.load("a9a")
     found = {
         trials.search_name(problem, 100, 0, C): {"error": e}
         for C, e in zip(problem.C, errors, strict=True)
@@ -103,7 +103,7 @@ def test_the_best_c_has_the_least_error_and_is_the_smallest_of_equals(errors):
 @pytest.mark.usefixtures("no_data")
 @pytest.mark.parametrize("name", trials.PANELS)
 def test_trials_learn_something_from_the_rows_they_say(name):
-    problem = datasets.load(name, False)
+    problem = datasets.load(name)
     majority = min(np.mean(problem.y > 0), np.mean(problem.y < 0))
     for method in trials.methods(problem):
         found = trials.trial(name, method, 100, 1)
@@ -135,10 +135,8 @@ def invented(pistol=0.1, svm=0.1, few=0.0, times=10.0):
 
 def verdicts(monkeypatch, **found):
     """Verdicts by the first words of a claim, with no panel marked as a stand-in."""
-    real = {name: datasets.load(name, False)._replace(stand_in="") for name in trials.PANELS}
-    monkeypatch.setattr(
-        "pistol.experiments.section7.figure3.load", lambda name, download: real[name]
-    )
+    real = {name: datasets.load(name)._replace(stand_in="") for name in trials.PANELS}
+    monkeypatch.setattr("pistol.experiments.section7.figure3.load", real.get)
     section = section7.section(invented(**found), quick=True)
     return [claim.verdict for claim in section.claims]
 

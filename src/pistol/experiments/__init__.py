@@ -40,6 +40,8 @@ def reproduce(out: Path, quick: bool, console: Console) -> Path:
     page : Path
         The report, one HTML file.
     """
+    if not quick:
+        section7.prepare(console)
     store = Store(out)
     jobs = [job for part in PARTS for job in part.jobs(quick)]
     run(jobs, store, console)

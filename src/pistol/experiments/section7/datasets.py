@@ -1,7 +1,7 @@
 """The data of Figure 3: the paper's files where they are at hand, labelled stand-ins where not.
 
-A file is looked for in the folder that PISTOL_DATA names, then in the cache directory, and then, if
-that is wanted, on the LIBSVM site. Its rows, features and labels are counted and compared with what
+A file is looked for in the folder that PISTOL_DATA names and in the cache directory, to which `gather`
+downloads it from the LIBSVM site. Its rows, features and labels are counted and compared with what
 is published, whatever way it came. We know the sha256 sums of a9a and a9a.t only: another download
 is trusted if the counts agree, and its sum, written beside it, tells later whether it has changed.
 Parsed rows are kept in the cache directory too.
@@ -135,19 +135,37 @@ REBUILT_NOTE = (
 REBUILT = "957b5acabb9a7d8cd4863a417f8b0452b7c0ee8392b5df5e8493e6b3b2dbcd20"
 
 
-def load(name: str, download: bool, progress: Progress | None = None) -> Problem:
-    """The data for a panel of Figure 3, or what stands in for them.
+def gather(name: str, progress: Progress | None = None) -> None:
+    """Download what a panel of Figure 3 needs and is not at hand, into the cache directory.
 
-    A download that fails leads to a stand-in, which says so; a file with wrong contents is an error.
+    Parameters
+    ----------
+    name : {"a9a", "SensIT Vehicle", "news20.binary"}
+    progress : callable, optional
+        Called with the bytes that are there and their total, or None.
+
+    Raises
+    ------
+    OSError
+        If there is no network, or no such file, or no place to put it.
+    ChecksumError
+        If a file came that is not the one it should be.
+    """
+    for file in PANELS[name].files:
+        if not _find(file):
+            url = FILES[file].url  # we know sums of files that are not packed there
+            target = cache_folder() / Path(url).name
+            fetch(f"{SITE}/{url}", target, FILES[file].sha256, progress)
+
+
+def load(name: str) -> Problem:
+    """The data for a panel of Figure 3, or what stands in for them where a file is missing.
+
     What was loaded is remembered: do not write to it.
 
     Parameters
     ----------
     name : {"a9a", "SensIT Vehicle", "news20.binary"}
-    download : bool
-        Whether missing files are to be downloaded into the cache directory.
-    progress : callable, optional
-        Called during downloads with the bytes that are there and their total, or None.
 
     Returns
     -------
@@ -159,8 +177,7 @@ def load(name: str, download: bool, progress: Progress | None = None) -> Problem
     ChecksumError, DataError
         If a file is there, but is not the one it should be.
     """
-    folder = os.environ.get("PISTOL_DATA", "")
-    return _load(name, download, progress, folder, str(cache_folder()))
+    return _load(name, tuple(map(_find, PANELS[name].files)), tuple(map(_find, WISDM)))
 
 
 def shuffled(problem: Problem, shuffle: int) -> Problem:
@@ -186,15 +203,16 @@ def median_gamma(X: Any) -> float:
     return float(f"{1 / np.median(np.asarray(squares.sum(axis=1))):.2g}")
 
 
-@lru_cache(maxsize=3)
-def _load(name: str, download: bool, progress: Progress | None, *_folders: str) -> Problem:
-    """What `load` does, once for each pair of folders."""
+@lru_cache(maxsize=len(PANELS))
+def _load(name: str, paths: tuple[Path | None, ...], wisdm: tuple[Path | None, ...]) -> Problem:
+    """What `load` does, once for the files it has found."""
     panel = PANELS[name]
-    try:
-        paths = [_find(file) or _download(file, download, progress) for file in panel.files]
-    except OSError as problem:  # no network, no file, no place to put it
-        return _stand_in(name, panel, str(problem))
-    return _problem(name, panel, paths)
+    there = [path for path in paths if path]
+    if len(there) == len(panel.files):
+        return _problem(name, panel, there)
+    missing = panel.files[paths.index(None)]
+    why = f"the file {missing} is neither in PISTOL_DATA nor in the cache directory"
+    return _stand_in(name, panel, [path for path in wisdm if path], why)
 
 
 def _find(name: str) -> Path | None:
@@ -202,14 +220,6 @@ def _find(name: str) -> Path | None:
     folders = os.environ.get("PISTOL_DATA"), cache_folder()
     paths = (Path(folder, name + ending) for folder in folders if folder for ending in UNPACK)
     return next(filter(Path.is_file, paths), None)
-
-
-def _download(name: str, wanted: bool, progress: Progress | None) -> Path:
-    """A file of the LIBSVM site, in the cache."""
-    if not wanted:
-        raise FileNotFoundError(f"the file {name} is neither in PISTOL_DATA nor in the cache")
-    url = FILES[name].url  # we know sums of files that are not packed there
-    return fetch(f"{SITE}/{url}", cache_folder() / Path(url).name, FILES[name].sha256, progress)
 
 
 def _problem(name: str, panel: Panel, paths: Sequence[Path]) -> Problem:
@@ -226,9 +236,8 @@ def _problem(name: str, panel: Panel, paths: Sequence[Path]) -> Problem:
     )  # fmt: skip
 
 
-def _stand_in(name: str, panel: Panel, why: str) -> Problem:
+def _stand_in(name: str, panel: Panel, paths: Sequence[Path], why: str) -> Problem:
     """The next best: wisdm_fft for SensIT Vehicle if it is at hand, else data of scikit-learn."""
-    paths = [path for path in map(_find, WISDM) if path]
     if name == "SensIT Vehicle" and len(paths) == len(WISDM):
         panel = panel._replace(files=WISDM, source="wisdm_fft", positive=(1, 3, 5))
         problem, what = _problem(name, panel, paths), WISDM_NOTE

@@ -67,7 +67,7 @@ class Panel(NamedTuple):
 
 def panel(name: str, found: Found, quick: bool) -> Panel:
     """What was found on one data set."""
-    problem = load(name, not quick)
+    problem = load(name)
     rows, ours = rows_of(problem, quick), methods(problem)
 
     def table(method: str, key: str, which: range) -> Array:

@@ -98,7 +98,7 @@ def jobs(quick: bool) -> list[Job]:
     ours: list[Job] = []
     searches: dict[str, Job] = {}
     for name in PANELS:
-        problem = load(name, not quick)
+        problem = load(name)
         for rows in rows_of(problem, quick):
             for shuffle in shuffles(quick):
                 for method in methods(problem):
@@ -115,7 +115,7 @@ def fits(found: Found, quick: bool) -> list[Job]:
     """The SVM with the C that each search has found, on all rows; the longest first."""
     last = []
     for name in PANELS:
-        problem = load(name, not quick)
+        problem = load(name)
         for rows in rows_of(problem, quick):
             for shuffle in shuffles(quick):
                 C = best(found, problem, searched(rows, shuffle), shuffle)
@@ -126,7 +126,7 @@ def fits(found: Found, quick: bool) -> list[Job]:
 
 def notes(quick: bool) -> list[str]:
     """What a reader has to know of the data and of the searches."""
-    stand_ins = [problem.stand_in for problem in (load(name, not quick) for name in PANELS)]
+    stand_ins = [problem.stand_in for problem in (load(name) for name in PANELS)]
     capped = (
         f"Above {SEARCHED:,} rows the SVM's C was searched on all rows in the first shuffle only, and "
         f"on {SEARCHED:,} of them in the others. Above {FOLDED:,} rows one of {FOLDS} folds was run "
@@ -143,7 +143,7 @@ def best(found: Found, problem: Problem, rows: int, shuffle: int) -> float:
 
 def trial(name: str, method: str, rows: int, shuffle: int) -> dict[str, Any]:
     """Train one of our learners and test it."""
-    problem = shuffled(load(name, False), shuffle)
+    problem = shuffled(load(name), shuffle)
     X, y = problem.X[:rows], problem.y[:rows]
     model = methods(problem)[method](problem.gamma or 1.0, shuffle)
     clone(model).fit(X[:WARM], y[:WARM])
@@ -153,7 +153,7 @@ def trial(name: str, method: str, rows: int, shuffle: int) -> dict[str, Any]:
 
 def search(name: str, rows: int, shuffle: int, C: float) -> dict[str, Any]:
     """Cross-validate one C of an SVM; the time is that of all folds."""
-    problem = shuffled(load(name, False), shuffle)
+    problem = shuffled(load(name), shuffle)
     X, y = problem.X[:rows], problem.y[:rows]
     errors, cpu = [], 0.0
     for train, test in islice(StratifiedKFold(FOLDS).split(X, y), folds(rows)):
@@ -166,7 +166,7 @@ def search(name: str, rows: int, shuffle: int, C: float) -> dict[str, Any]:
 
 def fit(name: str, rows: int, shuffle: int, C: float) -> dict[str, Any]:
     """Train an SVM with this C and test it."""
-    problem = shuffled(load(name, False), shuffle)
+    problem = shuffled(load(name), shuffle)
     model = _svm(problem, C)
     cpu = _timed(lambda: model.fit(problem.X[:rows], problem.y[:rows]))[1]
     return {"error": _error(model, problem.X_test, problem.y_test), "cpu": cpu, "C": C}
