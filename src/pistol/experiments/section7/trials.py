@@ -24,7 +24,7 @@ from .datasets import Problem, load, shuffled
 
 PANELS = ("a9a", "SensIT Vehicle", "news20.binary")
 FOLDS = 5
-SEARCHED, FOLDED = 5_000, 30_000
+SEARCHED, FOLDED = 3_000, 30_000
 SHUFFLES = 5
 ROWS = {
     "a9a": (100, 300, 1_000, 3_000, 10_000, 32_561),
