@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers, lists
 from numpy.testing import assert_allclose
 
-from pistol import _loops, _tiles, learners, reference
+from pistol import _loops, _tiles, reference
 from pistol._types import read_only
 from pistol.kernels import get_kernel
 from pistol.learners import Coordinates, Dual, Primal, Rule
@@ -67,8 +67,8 @@ def f_bar(rounds, weights, k, X):
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
     """Blocks and tiles of a few rows, so that short streams cross their borders."""
-    monkeypatch.setattr(learners, "BLOCK", 4)
-    monkeypatch.setattr(learners, "CHUNK", 5)
+    monkeypatch.setattr("pistol.learners.dual.BLOCK", 4)
+    monkeypatch.setattr("pistol.learners.vectors.CHUNK", 5)
     monkeypatch.setattr(_tiles, "TILE", 3)
 
 

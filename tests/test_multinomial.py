@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, softmax
 
-from pistol import _tiles, learners, reference
+from pistol import _tiles, reference
 from pistol._gram import Gram, GramPlay
 from pistol._loops import compare, total_loss
 from pistol._plugs import address
@@ -38,8 +38,8 @@ scores = st.lists(st.floats(-30, 30), min_size=2, max_size=5)
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
     """Blocks and tiles of a few rows, so that short streams cross their borders."""
-    monkeypatch.setattr(learners, "BLOCK", 4)
-    monkeypatch.setattr(learners, "CHUNK", 5)
+    monkeypatch.setattr("pistol.learners.dual.BLOCK", 4)
+    monkeypatch.setattr("pistol.learners.vectors.CHUNK", 5)
     monkeypatch.setattr(_tiles, "TILE", 3)
 
 

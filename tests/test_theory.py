@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from pistol import reference, theory
+from pistol.theory.regret import _conjugate
 
 pytestmark = pytest.mark.interpreted
 approx = pytest.approx
@@ -87,7 +88,7 @@ def test_the_bound_on_the_conjugate(F, b):
     most = -minimize_scalar(
         lambda v: b * exp(v * v / 2) - F * v, bounds=(0, 20), method="bounded"
     ).fun
-    assert most <= theory._conjugate(F, 1.0, 1.0, b) - b + 1e-9 * (F + b)
+    assert most <= _conjugate(F, 1.0, 1.0, b) - b + 1e-9 * (F + b)
 
 
 # Formulas
@@ -471,7 +472,7 @@ def test_regret_at_work(a, b, sign, same):
 
 def bound_with(phi, h_norm, s_sum, a, b):
     alpha = a * (1 + s_sum)
-    return theory._conjugate(h_norm, alpha, alpha, b) + b * phi * log(1 + s_sum)
+    return _conjugate(h_norm, alpha, alpha, b) + b * phi * log(1 + s_sum)
 
 
 @pytest.mark.parametrize("b", [0.1, 1.0])

@@ -1,211 +1,21 @@
-"""Learners: the state of g in one of three representations, and what may be asked of it.
-
-Each has `play`, which learns and yields the predictions f_t(x_t) chunk by chunk, so that whoever
-drives it can show progress or stop between two chunks; and `model`: f̄, the weighted average of
-all f_t, or the last f.
-"""
+"""The learner with a number a support row: any kernel, or the sum of several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from . import _loops
-from ._plugs import address
-from ._tiles import BLOCK, Workers, kernel_values, one_blas_thread, scores, workers
-from ._types import Array, Scalars, read_only
-from .kernels import Kernel, precomputed_base
-from .losses import Loss
-from .models import Expansion, Linear
-from .potentials import POTENTIALS
-from .rows import Growing, Store, as_rows, like, sq_norms
+from .. import _loops
+from .._tiles import BLOCK, Workers, kernel_values, one_blas_thread, scores, workers
+from .._types import Array, Scalars
+from ..kernels import Kernel, precomputed_base
+from ..models import Expansion
+from ..rows import Growing, Store, like, sq_norms
+from .rule import Chunks, Rule, chunks, part
 
 MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
-CHUNK = 8192  # rounds of a primal learner between two yields
-
-AVERAGES: dict[str | None, float] = {"uniform": 0.0, "linear": 1.0, None: 0.0}
-Chunks = Iterator[tuple[slice, Array]]
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What a learner plays by: the loss, how c_t is chosen, and how the f_t are averaged.
-
-    `average` is "uniform" (the paper), "linear" (weight t on f_t) or None (the last f).
-    """
-
-    loss: Loss
-    potential: str
-    a: float
-    b: float
-    average: str | None
-
-    @property
-    def grad(self) -> Any:
-        """The loss's subgradient, as the loops take it."""
-        return address(self.loss.grad, 3)
-
-    @property
-    def c(self) -> Any:
-        """The potential, as the loops take it."""
-        return address(self._c, 4)
-
-    @property
-    def _c(self) -> Any:
-        if self.potential == "pistol_vowpal":
-            raise ValueError(
-                "b='vowpal' makes b_t of a coordinate's own gradients, so it needs per-coordinate "
-                "learning; otherwise use b='anytime' or a number"
-            )
-        return POTENTIALS[self.potential]
-
-    @property
-    def growth(self) -> int:
-        """How b_t grows: all that a coordinate needs to know of the potential."""
-        return _loops.GROWTHS[self.potential]
-
-    @property
-    def coupled(self) -> int:
-        """Whether the loss compares the columns with each other."""
-        return int(self.loss.coupled)
-
-    @property
-    def power(self) -> float:
-        """ω_t = t^power."""
-        return AVERAGES[self.average]
-
-    def scalars(self, kernels: int, columns: int) -> Scalars:
-        """Line 2 of Algorithm 3: g_0 = 0, α_0 = a L."""
-        shape = (kernels, columns)
-        return Scalars(
-            g_norm_sq=np.zeros(shape),
-            alpha=np.full(shape, max(self.a * self.loss.L, 1e-300)),
-            c_sum=np.zeros(shape),
-            t=np.zeros((1, 1)),
-            weight=np.zeros((1, 1)),
-        )
-
-    def next_c(self, S: Scalars, b: Array) -> Array:
-        """c of the round to come, for each kernel and column."""
-        potential, t = self._c, float(S.t[0, 0])
-        cells = zip(
-            S.g_norm_sq.ravel(), S.alpha.ravel(), np.repeat(b, S.alpha.shape[1]), strict=True
-        )
-        c = [potential(g, alpha, t, b_q) for g, alpha, b_q in cells]
-        return np.reshape(c, S.alpha.shape)
-
-    def read_out(self, S: Scalars, g: Array, u: Array, last: bool, b: Array) -> Array:
-        """Coefficients of f̄, or of the f to come, from those of g and u (kernel, column, …)."""
-        shape = S.c_sum.shape + (1,) * (g.ndim - 2)
-        if last or self.average is None:
-            return self.next_c(S, b).reshape(shape) * g
-        return (S.c_sum.reshape(shape) * g - u) / max(S.weight[0, 0], 1e-300)
-
-    def shares(self, kernels: Sequence[Kernel]) -> Array:
-        """b of every kernel."""
-        return read_only(np.array([self.b * kernel.share for kernel in kernels]))
-
-    def theta(self, columns: int) -> Array:
-        """The loss's own parameter for every column."""
-        levels = self.loss.levels
-        return read_only(np.array(levels) if levels else np.full(columns, self.loss.theta))
-
-
-class Vectors:
-    """What learners with a number a feature have in common: their loops cannot fail half-way."""
-
-    def mark(self) -> Any:
-        """Nothing: the state is large and `roll_back` is needed for a failing callback only."""
-
-    def roll_back(self, mark: Any) -> bool:
-        """False: the rounds played stay played."""
-        return False
-
-
-class Primal(Vectors):
-    """g as a vector a column: the linear kernel, dense or sparse rows, any number of features."""
-
-    def __init__(self, rule: Rule, features: int, columns: int, bias: float = 0.0) -> None:
-        self.rule, self.bias = rule, bias
-        self.S = rule.scalars(1, columns)
-        self.g, self.u = np.zeros((2, columns, features + 1))
-
-    @property
-    def alpha(self) -> Array:
-        """Sums of the sizes of gradients, which grow as long as anything is learned."""
-        return self.S.alpha
-
-    def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
-        """Learn from the rows of X in this order, each round of size r."""
-        rule, rows = self.rule, as_rows(X)
-        for at, P in chunks(order, len(self.g), CHUNK):
-            _loops.learn_primal(
-                rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.g)),
-                rule.coupled, rule.c, rule.a, rule.b, rule.power, self.bias,
-                self.g, self.u, self.S, P,
-            )  # fmt: skip
-            yield at, P
-
-    def model(self, last: bool = False) -> Linear:
-        """f̄, or the f to come."""
-        b = np.array([self.rule.b])
-        weights = self.rule.read_out(self.S, self.g[None], self.u[None], last, b)[0]
-        weights[:, -1] *= self.bias
-        return Linear(weights)
-
-    def restart(self) -> None:
-        """Begin the average anew: what is predicted has another unit from now on."""
-        self.u[:], self.S.c_sum[:], self.S.weight[:] = 0.0, 0.0, 0.0
-
-
-class Coordinates(Vectors):
-    """One scalar learner a coordinate (Appendix A), each in the unit of its own feature.
-
-    `x_max` is a bound on all |x_i| known beforehand, the appendix's 1; with 0 every coordinate is
-    measured by its largest magnitude so far, and the predictions do not depend on units.
-    """
-
-    def __init__(
-        self, rule: Rule, features: int, columns: int, bias: float = 0.0, x_max: float = 0.0
-    ) -> None:
-        self.rule, self.bias = rule, bias
-        self.S = rule.scalars(1, columns)
-        self.state = np.zeros((columns, features + 1, _loops.FIELDS))
-        if x_max:
-            self.state[:, :, _loops.M], self.state[:, :, _loops.INVERSE_M] = x_max, 1.0 / x_max
-
-    @property
-    def alpha(self) -> Array:
-        """Sums of the sizes of gradients, which grow as long as anything is learned."""
-        return self.state[:, :, _loops.G_SUM]
-
-    def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
-        """Learn from the rows of X in this order, each round of size r."""
-        rule, rows = self.rule, as_rows(X)
-        for at, P in chunks(order, len(self.state), CHUNK):
-            _loops.learn_coordinates(
-                rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.state)),
-                rule.coupled, rule.growth, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
-                self.state, self.S, P,
-            )  # fmt: skip
-            yield at, P
-
-    def model(self, last: bool = False) -> Linear:
-        """f̄, or the f to come."""
-        weights, total = self.state[:, :, _loops.W].copy(), self.S.weight[0, 0]
-        if not last and self.rule.average is not None:
-            seen, shares = self.state[:, :, _loops.SEEN], self.state[:, :, _loops.W_SUM]
-            weights = (shares + weights * (total - seen)) / max(total, 1e-300)
-        weights[:, -1] *= self.bias
-        return Linear(weights)
-
-    def restart(self) -> None:
-        """Begin the average anew: what is predicted has another unit from now on."""
-        self.state[:, :, [_loops.W_SUM, _loops.SEEN]], self.S.weight[:] = 0.0, 0.0
 
 
 class Dual:
@@ -417,18 +227,3 @@ def diagonal(kernel: Kernel, K: Array, sq: Array) -> Array:
     if not (k_xx >= 0).all():
         raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
     return k_xx
-
-
-def chunks(order: Array, columns: int, size: int) -> Chunks:
-    """Slices of the rounds, each with room for its predictions."""
-    for lo in range(0, len(order), size):
-        at = slice(lo, min(lo + size, len(order)))
-        yield at, np.empty((at.stop - lo, columns))
-
-
-def part(r: Array, at: slice) -> Array:
-    """A chunk of the rounds' sizes, which may be one number repeated."""
-    return read_only(np.ascontiguousarray(r[at]))
-
-
-Learner = Primal | Coordinates | Dual

@@ -1,0 +1,115 @@
+"""What all learners have in common: the rule they play by, and rounds in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _loops
+from .._plugs import address
+from .._types import Array, Scalars, read_only
+from ..kernels import Kernel
+from ..losses import Loss
+from ..potentials import POTENTIALS
+
+AVERAGES: dict[str | None, float] = {"uniform": 0.0, "linear": 1.0, None: 0.0}
+Chunks = Iterator[tuple[slice, Array]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a learner plays by: the loss, how c_t is chosen, and how the f_t are averaged.
+
+    `average` is "uniform" (the paper), "linear" (weight t on f_t) or None (the last f).
+    """
+
+    loss: Loss
+    potential: str
+    a: float
+    b: float
+    average: str | None
+
+    @property
+    def grad(self) -> Any:
+        """The loss's subgradient, as the loops take it."""
+        return address(self.loss.grad, 3)
+
+    @property
+    def c(self) -> Any:
+        """The potential, as the loops take it."""
+        return address(self._c, 4)
+
+    @property
+    def _c(self) -> Any:
+        if self.potential == "pistol_vowpal":
+            raise ValueError(
+                "b='vowpal' makes b_t of a coordinate's own gradients, so it needs per-coordinate "
+                "learning; otherwise use b='anytime' or a number"
+            )
+        return POTENTIALS[self.potential]
+
+    @property
+    def growth(self) -> int:
+        """How b_t grows: all that a coordinate needs to know of the potential."""
+        return _loops.GROWTHS[self.potential]
+
+    @property
+    def coupled(self) -> int:
+        """Whether the loss compares the columns with each other."""
+        return int(self.loss.coupled)
+
+    @property
+    def power(self) -> float:
+        """ω_t = t^power."""
+        return AVERAGES[self.average]
+
+    def scalars(self, kernels: int, columns: int) -> Scalars:
+        """Line 2 of Algorithm 3: g_0 = 0, α_0 = a L."""
+        shape = (kernels, columns)
+        return Scalars(
+            g_norm_sq=np.zeros(shape),
+            alpha=np.full(shape, max(self.a * self.loss.L, 1e-300)),
+            c_sum=np.zeros(shape),
+            t=np.zeros((1, 1)),
+            weight=np.zeros((1, 1)),
+        )
+
+    def next_c(self, S: Scalars, b: Array) -> Array:
+        """c of the round to come, for each kernel and column."""
+        potential, t = self._c, float(S.t[0, 0])
+        cells = zip(
+            S.g_norm_sq.ravel(), S.alpha.ravel(), np.repeat(b, S.alpha.shape[1]), strict=True
+        )
+        c = [potential(g, alpha, t, b_q) for g, alpha, b_q in cells]
+        return np.reshape(c, S.alpha.shape)
+
+    def read_out(self, S: Scalars, g: Array, u: Array, last: bool, b: Array) -> Array:
+        """Coefficients of f̄, or of the f to come, from those of g and u (kernel, column, …)."""
+        shape = S.c_sum.shape + (1,) * (g.ndim - 2)
+        if last or self.average is None:
+            return self.next_c(S, b).reshape(shape) * g
+        return (S.c_sum.reshape(shape) * g - u) / max(S.weight[0, 0], 1e-300)
+
+    def shares(self, kernels: Sequence[Kernel]) -> Array:
+        """b of every kernel."""
+        return read_only(np.array([self.b * kernel.share for kernel in kernels]))
+
+    def theta(self, columns: int) -> Array:
+        """The loss's own parameter for every column."""
+        levels = self.loss.levels
+        return read_only(np.array(levels) if levels else np.full(columns, self.loss.theta))
+
+
+def chunks(order: Array, columns: int, size: int) -> Chunks:
+    """Slices of the rounds, each with room for its predictions."""
+    for lo in range(0, len(order), size):
+        at = slice(lo, min(lo + size, len(order)))
+        yield at, np.empty((at.stop - lo, columns))
+
+
+def part(r: Array, at: slice) -> Array:
+    """A chunk of the rounds' sizes, which may be one number repeated."""
+    return read_only(np.ascontiguousarray(r[at]))
