@@ -26,7 +26,7 @@ recompile:
 	find src -name '*.nb[ic]' -delete
 
 # numba keeps the machine code of a loop when a helper in another file has changed
-$(VENV)/.sources: $(VENV)/.made $(wildcard src/pistol/*.py)
+$(VENV)/.sources: $(VENV)/.made $(wildcard src/pistol/*.py src/pistol/*/*.py)
 	find src -name '*.nb[ic]' -delete
 	touch $@
 

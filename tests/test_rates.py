@@ -272,14 +272,39 @@ def test_bounds_that_are_broken_are_found_out(found, tiny):
 
 
 def test_curves_that_do_not_fall_break_the_rates(found, tiny):
-    rising = verdicts(changed(found, lambda k: 2.0**k))
-    assert {v for where, v in rising.items() if "Theorem" in where or "Corollary" in where} == {
-        "does not hold"
+    def promises(factor):
+        read = verdicts(changed(found, factor)).items()
+        return {v for where, v in read if "Theorem" in where and "after" not in where}
+
+    assert promises(lambda k: 2.0**k) == {"does not hold"}
+    assert promises(lambda k: 4.0**-k) == {"holds"}
+
+
+def exact(found, r):
+    """Every curve a power of T."""
+    return {
+        name: {
+            what: {n: [2.0 ** (-r * k) for k in range(6)] for n in by} for what, by in cell.items()
+        }
+        for name, cell in found.items()
     }
-    steep = verdicts(changed(found, lambda k: 4.0**-k))
-    assert {v for where, v in steep.items() if "Theorem" in where or "Corollary" in where} == {
-        "holds"
-    }
+
+
+def test_windows_do_not_matter_for_a_power(found, tiny):
+    results = plan.Results(exact(found, 0.6), quick=False)
+    assert rates._verdicts(results, 3) == rates._verdicts(results, 4)
+    assert "0, 0 or 0 of the 4 verdicts" in rates._rule(results)
+
+
+def test_one_regime_is_not_two(found, tiny):
+    for r in (0.6, 0.8):  # too slow for the first, too fast for the last
+        read = verdicts(exact(found, r))
+        assert {v for where, v in read.items() if "Figure 2" in where} == {"does not hold"}
+
+
+def test_a_limit_is_never_seen(found, tiny):
+    read = verdicts(exact(found, 2.0))
+    assert {v for where, v in read.items() if "consistent" in where} == {"holds with a caveat"}
 
 
 def test_bounds_fall_with_more_examples():

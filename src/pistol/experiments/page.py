@@ -19,6 +19,13 @@ SIGNS: dict[Verdict, tuple[str, str]] = {
     "holds with a caveat": ("but", "≈"),
     "does not hold": ("no", "✗"),
 }
+NOT_JUDGED = (
+    "Not judged, being history or opinion: that this is the first algorithm of its kind (sections 1 and "
+    "7), that before it optimal rates needed cross-validation or prior knowledge (1), that a doubling "
+    "trick would be of little use (5), that kernels are often chosen so that the best risk is small "
+    "(5), that other lower bounds are unlikely (5), and that earlier algorithms adapted each coordinate "
+    "to the gradients alone (Appendix A)."
+)
 REFERENCES = (
     "F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic "
     "learning. Advances in Neural Information Processing Systems 27, 2014.",
@@ -28,12 +35,18 @@ REFERENCES = (
     "Press, 2007.",
     "J. Duchi, E. Hazan, Y. Singer. Adaptive subgradient methods for online learning and stochastic "
     "optimization. Journal of Machine Learning Research 12, 2011.",
+    "F. Orabona. Dimension-free exponentiated gradient. Advances in Neural Information Processing "
+    "Systems 26, 2013.",
     "H. B. McMahan, F. Orabona. Unconstrained online linear learning in Hilbert spaces: minimax "
     "algorithms and normal approximations. Conference on Learning Theory, 2014.",
     "I. Steinwart, D. Hush, C. Scovel. Optimal rates for regularized least squares regression. "
     "Conference on Learning Theory, 2009.",
     "Y. Ying, M. Pontil. Online gradient descent learning algorithms. Foundations of Computational "
     "Mathematics 8(5), 2008.",
+    "Y. Ying, D.-X. Zhou. Online regularized classification algorithms. IEEE Transactions on "
+    "Information Theory 52(11), 2006.",
+    "T. Zhang. Solving large scale linear prediction problems using stochastic gradient descent "
+    "algorithms. International Conference on Machine Learning, 2004.",
 )
 
 
@@ -146,7 +159,9 @@ def _ledger(sections: Sequence[Section], claims: Numbered) -> str:
     lines = [
         '<section id="ledger">\n<h2>The ledger of claims</h2>',
         "<p>What the paper says, in our words, beside what we computed or measured. Verdicts follow "
-        "from the numbers by fixed rules. A number leads to the section that settles the claim.</p>",
+        "from the numbers by rules that stand beside them; their limits are ours, and some were set "
+        "when first results had been seen. A caveat that lies in a claim itself and not in a number "
+        "is said in words. A number leads to the section that settles the claim.</p>",
         '<table class="ledger" role="table">',
         '<thead role="rowgroup"><tr role="row">',
         *(f'<th scope="col" role="columnheader">{h}</th>' for h in
@@ -160,7 +175,7 @@ def _ledger(sections: Sequence[Section], claims: Numbered) -> str:
         )
         lines += [_claim(n, claim, section.key) for n, claim in claims[section.key]]
         lines.append("</tbody>")
-    return "\n".join([*lines, "</table>\n</section>"])
+    return "\n".join([*lines, f"</table>\n<p>{NOT_JUDGED}</p>\n</section>"])
 
 
 def _claim(n: int, claim: Claim, key: str) -> str:

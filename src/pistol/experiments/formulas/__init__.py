@@ -36,8 +36,10 @@ def section(found: Found, quick: bool) -> Section:
         "can be checked this way; whether algorithms behave accordingly is measured in the "
         "sections that follow.",
         "An exponent **without logarithms** is the slope of a bound, constants and logarithms "
-        "included, between T = 10^60 and T = 10^140, where logarithms no longer matter. It "
-        "agrees with a claimed one if they differ by less than 0.01.",
+        "included, between T = 10^60 and T = 10^140, where logarithms no longer matter (and in ‖h‖ "
+        "over 20 decades at least). It agrees with a claimed one if they differ by less than 0.01. "
+        "A claim that rests on a lower bound, which the paper cites and we did not check, holds "
+        "with a caveat at best.",
         _spaces(),
         "The learner is told neither how smooth its target is nor how small the best risk: both "
         "decide how fast the bound of Theorem 2 falls.",
@@ -57,8 +59,8 @@ def _spaces() -> Picture:
         "The paper: the smaller β, the larger the range of L_K^β, from L² at β = 0 by way of the "
         "RKHS at β = ½ (left). Computed (right): for eigenvalues λ_j = j^−2 a function belongs "
         "to the space as long as its sum stays finite. Thin to thick lines are the sums of 100, "
-        "3,000 and 100,000 terms; where they part, the sum is infinite. A step wave belongs up "
-        "to β = ¼ and so is not in the RKHS; a triangle wave is, up to β = ¾.",
+        "3,000 and 100,000 terms; where they part, the sum is infinite. A step wave belongs for "
+        "β < ¼ and so is not in the RKHS; a triangle wave belongs for β < ¾ and is.",
         nested_spaces(),
         "Left: four nested ellipses, the largest L², then the range of L_K to the β₁, the RKHS, "
         "and the range of L_K to the β₂. Right: partial sums against β for three functions; "
@@ -72,10 +74,10 @@ def _bound() -> Picture:
         "figure-2-bound",
         "Figure 2 of the paper: the bound on the excess ℓ-risk for β = ½",
         "The paper: a fast regime, T^(−2/3), that saturates to T^(−1/2) when T exceeds a power "
-        "of the best risk. Computed: the rates of Theorem 2 on the left, with a dot where T is "
-        "`crossover`; on the right the same with all constants and logarithms, for the smooth "
-        "hinge loss, ‖g‖ = 1, a = 4 L and b = 1. There the fast regime lasts longer, and below a "
-        "few hundred examples the bound says less than f = 0 has.",
+        "of the best risk. Computed: the rates of Theorem 2 on the left, with a dot at that "
+        "power; on the right the same with all constants and logarithms, for the smooth hinge "
+        "loss, ‖g‖ = 1, a = 4 L and b = 1. There the fast regime lasts longer, and below a few "
+        "hundred examples the bound is above the risk of f = 0, so that it says nothing.",
         excess_bound(),
         "Two log-log plots of excess risk against the number of examples, one line a best risk. "
         "All start on a common line of slope −2/3; the larger the best risk, the sooner a line "

@@ -31,7 +31,7 @@ from .slopes import (
 def opening() -> list[Claim]:
     """Sections 1 and 2."""
     norms = np.logspace(-3, 3, 61)
-    ours = theory.regret_bound(norms, L * T, A, 1.0, L) / (norms * sqrt(2 * A * L * L * T))
+    ours = float(np.max(theory.regret_bound(norms, L * T, A, 1.0, L) / (norms * L * sqrt(T))))
     fixed = float(np.max(norms + 1 / norms) / 2)  # (‖h‖²/η + η L² T)/2 at η = 1/(L √T)
     edges = {name: edge(name) for name in FUNCTIONS}
     rounds, gap = 200, _norm_by_increments(200)
@@ -39,11 +39,11 @@ def opening() -> list[Claim]:
         Claim(
             "Section 1 and abstract (formula)",
             "There are no parameters to tune.",
-            f"One setting (a = 4 L, b = 1, T = 10⁶) is within a factor {ours.max():.1f} of "
-            "‖h‖√(2aLT) for all ‖h‖ from 10⁻³ to 10³; a step size tuned for ‖h‖ = 1 is off by "
-            f"{fixed:.0f}. Yet three parameters have to be given: L comes with the loss, a ≥ 2.25 "
-            "L and b are free.",
-            judged(ours.max() < 10 < fixed, caveat=True),
+            "SGD whose step size is tuned to ‖h‖ has the regret ‖h‖L√T. With T = 10⁶ and ‖h‖ from "
+            f"10⁻³ to 10³, Theorem 1 has at most {ours:.0f} times that with a = 4 L and b = 1; a "
+            f"step size tuned to ‖h‖ = 1 has {fixed:.0f} times. Yet three parameters have to be "
+            "given: L comes with the loss, a ≥ 2.25 L and b are free.",
+            judged(ours < fixed, caveat=True),
         ),
         Claim(
             "Sections 1 and 4 (formula)",
@@ -56,9 +56,9 @@ def opening() -> list[Claim]:
         Claim(
             "Section 2 and Figure 1",
             "The smaller β, the larger the range of L_K^β; the RKHS is that of β = ½.",
-            f"For eigenvalues j^−{DECAY:g}, "
-            f"{', '.join(f'the {n} one up to β = {x:.3f}' for n, x in edges.items())}: only the "
-            "last two are in the RKHS.",
+            f"Of three functions, with eigenvalues j^−{DECAY:g}: "
+            f"{', '.join(f'the {n} one belongs for β below {x:.3f}' for n, x in edges.items())}. "
+            "So only the last two are in the RKHS.",
             judged(edges["step"] < 0.5 < edges["triangle"] < edges["smoother"]),
         ),
     ]
@@ -90,26 +90,32 @@ def step_sizes() -> list[Claim]:
         ),
         Claim(
             "Section 3, equation (6)",
-            "A regret of ‖h‖√T is the same as a least over η of ‖h‖²/(ηT) + η.",
+            "A regret of order ‖h‖√T, divided by T, is the least over η of ‖h‖²/(ηT) + η.",
             f"The least is {least:.4f} for ‖h‖ = {h_norm:g}, T = {n:.0f}; 2‖h‖/√T is "
             f"{2 * h_norm / sqrt(n):.4f}.",
             judged(abs(least - 2 * h_norm / sqrt(n)) < 1e-6),
         ),
         Claim(
-            "Section 3, after Cucker and Zhou",
+            "Section 3, citing Cucker and Zhou",
             "The best regularised risk exceeds the best risk by O((ηT)^(−2β)).",
-            f"With γ = 1/(ηT), the excess over γ^(2β)‖g‖² is at most {share:.3f} for eigenvalues "
-            f"j^−{DECAY:g}, β from 0.1 to 0.5 and γ from 10⁻⁸ to 1.",
+            f"With γ = 1/(ηT), it is at most {share:.3f} times γ^(2β)‖g‖², where f* = L_K^β g: for "
+            f"eigenvalues j^−{DECAY:g}, β from 0.1 to 0.5 and γ from 10⁻⁸ to 1.",
             judged(share <= 1),
         ),
         Claim(
             "Section 3 (formula)",
             "η = T^(−2β/(2β+1)) gives averaged SGD the rate T^(−2β/(2β+1)); η = T^(−1/2) is as "
             "good for β = ½ only.",
-            f"The exponents agree to {tiny(off)}; with η = T^(−1/2) they are "
-            f"{listed(-np.array(plain))} for β = {listed(BETAS)}, where the others are "
-            f"{listed(-np.array(tuned))}.",
-            judged(bool(off < CLOSE and all(-p < -t - CLOSE for p, t in zip(plain[:-1], tuned)))),
+            f"For β = {listed(BETAS)} equation (3) has the exponents {listed(-np.array(tuned))}, "
+            f"which is 2β/(2β+1) to {tiny(off)}; with η = T^(−1/2) it has "
+            f"{listed(-np.array(plain))}.",
+            judged(
+                bool(
+                    off < CLOSE
+                    and all(-p < -t - CLOSE for p, t in zip(plain[:-1], tuned))
+                    and abs(plain[-1] - tuned[-1]) < CLOSE
+                )
+            ),
         ),
     ]
 
@@ -148,7 +154,8 @@ def adversarial() -> list[Claim]:
             "Section 4, Theorem 1: Σ|s_t|",
             "The first term needs the gradients of T − 1 rounds.",
             f"The proof needs α_T, which has all T: for ‖h‖ = 100 the proved bound is {one:.2f} "
-            f"times the printed one at T = 1 and {many:.2f} times at T = 10⁶, both with a = 4 L.",
+            f"times the printed one at T = 1 and {many:.2f} times at T = 10⁶, both with a = 4 L. "
+            "A difference that is below 1 % there counts as a caveat.",
             judged(many < 1 + CLOSE, caveat=one > 1),
         ),
         Claim(
@@ -161,9 +168,9 @@ def adversarial() -> list[Claim]:
             "Section 4, after Theorem 1 (formula)",
             "The regret is optimal up to √(log log T).",
             "A learner whose regret against 0 is ε cannot beat ‖h‖√(T log(‖h‖√T/ε)), up to "
-            "constants (cited, not checked). With ε = bφ log(1 + T), what the root of the "
-            f"logarithm has too much is at most {missing.max():.2f} √(log log T) for T from 10² "
-            "to 10³⁰⁰.",
+            "constants; this is cited (Orabona, 2013), not checked. With ε = bφ log(1 + T), the "
+            f"√log of Theorem 1 exceeds that one by at most {missing.max():.2f} √(log log T) for T "
+            "from 10² to 10³⁰⁰.",
             judged(missing.max() <= 1, caveat=True),
         ),
         Claim(
@@ -219,8 +226,7 @@ def _norm_by_increments(rounds: int) -> float:
 
 
 def _approximation_share() -> float:
-    """The most that min ‖h − f‖² + γ‖h‖²_K takes of γ^(2β)‖g‖², over g that are one "
-    "eigenfunction."""
+    """The most that min ‖h − f‖² + γ‖h‖²_K takes of γ^(2β)‖g‖²; one eigenfunction as g is worst."""
     eigenvalues = np.arange(1.0, 10_001.0) ** -DECAY
     gammas = np.logspace(-8, 0, 81)[:, None]
     shares = [

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ... import theory
-from ..protocol import Claim
+from ..protocol import Claim, Verdict
 from .asgd import asgd_claims
 from .circle import best_risk, l1_exponent
 from .curves import (
@@ -59,14 +59,13 @@ def _corollary_2(results: Results) -> Claim:
         "Section 5, Corollary 2",
         "If the best predictor is in the RKHS, PiSTOL's excess risk is Õ(T^(-2/3)) where the best "
         "risk is zero, Õ(T^(-1/2)) otherwise.",
-        f"β = 1/2: {', '.join(texts)}.",
+        f"β = 1/2, where f* is at the edge of the RKHS: {', '.join(texts)}.",
         worst(verdicts),
     )
 
 
 def _theorem_2(results: Results, betas: list[float], which: str) -> Claim:
-    verdicts, texts = [], []
-    horizon = [str(exponent(results.curves(beta, None, HORIZON))) for beta in betas]
+    verdicts, texts, short, shares = [], [], [], []
     for beta in betas:
         for noise, sigma in NOISES.items():
             problem = results.plan.problem(beta, sigma)
@@ -77,12 +76,16 @@ def _theorem_2(results: Results, betas: list[float], which: str) -> Claim:
             texts.append(
                 f"β = {fraction(beta)}, {noise}: {fit} (theory {r:.3f}, with logarithms {logs:.3f})"
             )
+            other = results.curves(beta, sigma, HORIZON)
+            short.append(exponent(other).reach < r)
+            shares.append(float(np.max(other.mean / theorem_2(problem, HORIZON, other.T))))
     return Claim(
         f"Section 5, Theorem 2, {which}",
         "PiSTOL's excess risk is Õ(T^(-2β/(2β+1))) with noise and Õ(T^(-2β/(β+1))) without, though "
         "it knows neither β nor the noise.",
-        f"Fitted exponents. {'; '.join(texts)}. Only b = 1 is judged: with b = √(2aLT), another b for "
-        f"each T, they are {', '.join(horizon)} with labels ±1.",
+        f"Fitted exponents. {'; '.join(texts)}. Only b = 1 is judged. With b = √(2aLT), another b for "
+        f"each T, the exponent falls short of the theory's in {sum(short)} of {len(short)} problems; "
+        f"the excess risk there is at most {max(shares):.2f} of the bound.",
         worst(verdicts),
     )
 
@@ -95,12 +98,12 @@ def _consistent(results: Results) -> Claim:
             falls.append(bool(np.all(local_exponents(curves)[-FIT:] > 0)))
             left.append(float(curves.mean[-1] / curves.mean[-FIT - 1]))
     return Claim(
-        "Section 5",
+        "Section 5, after Theorem 2",
         "PiSTOL is consistent: its risk converges to the best one, for every β.",
-        f"Over the last {FIT} octaves the excess risk falls in each of them in {sum(falls)} of "
-        f"{len(falls)} problems, to {min(left):.2f}–{max(left):.2f} of what it was. No finite sample "
-        "shows a limit.",
-        simply(all(falls)),
+        f"The excess risk falls in each of the last {FIT} octaves in {sum(falls)} of {len(falls)} "
+        f"problems, to {min(left):.2f}–{max(left):.2f} of what it was before them. As no finite "
+        "sample shows a limit, this is a caveat at best.",
+        "holds with a caveat" if all(falls) else "does not hold",
     )
 
 
@@ -114,7 +117,7 @@ def _printed(results: Results) -> Claim:
         verdicts.append(judged(fit, printed, printed - logs))
         texts.append(f"{fit} at β = {fraction(beta)} (text {printed:.3f}, theorem {proved:.3f})")
     return Claim(
-        "Section 5, text",
+        "Section 5, after Theorem 2",
         "Where the best risk is zero, the rate is Õ(T^(-3β/(2β+1))).",
         f"{'; '.join(texts)}. The curves fall more slowly than the text has it, logarithms granted, "
         f"at {verdicts.count('does not hold')} of {len(verdicts)} values of β.",
@@ -128,7 +131,7 @@ def _regimes(results: Results) -> Claim:
     fast, slow = (theory.rate_exponent(REGIMES_BETA, noise) for noise in (False, True))
     middle = (fast + slow) / 2
     falling = all(a.r > b.r or a.r < middle for a, b in pairwise(fits))
-    ends = fits[0].r + 2 * fits[0].error >= fast and fits[-1].r < middle
+    ends = fits[0].reach >= fast and fits[-1].r < middle
     turns = []
     for sigma in results.plan.sigmas:
         curves = results.regime(sigma)
@@ -136,16 +139,22 @@ def _regimes(results: Results) -> Claim:
         said = theory.crossover(REGIMES_BETA, best_risk(results.plan.problem(REGIMES_BETA, sigma)))
         if turn and said >= curves.T[np.argmax(local_exponents(curves))]:
             turns.append(f"{turn / said:.0f} times theory's {said:.0f} at σ = {sigma:g}")
+    verdict: Verdict = "does not hold"
+    if falling and ends:
+        verdict = "holds" if len(turns) > 1 else "holds with a caveat"
     return Claim(
-        "Section 5, Figure 2",
+        "Section 5, after Theorem 2, and Figure 2",
         "A first regime T^(-2β/(β+1)) saturates into T^(-2β/(2β+1)) where T passes "
         "risk(f*)^(-(β+1)/(2β)).",
         f"β = 1/2, exponents at the upper end of T: "
         f"{'; '.join(f'{f} at σ = {s:g}' for f, s in zip(fits, sigmas, strict=True))} "
-        f"(theory from {fast:.3f} to {slow:.3f}). The exponent of an octave has come half-way at "
-        f"{', '.join(turns) or 'no T in reach'}; theory leaves the constant open. A σ whose turn "
-        "would come before PiSTOL has begun to learn is left out of the last.",
-        simply(falling and ends),
+        f"(theory from {fast:.3f} to {slow:.3f}). The regimes are there if the first reaches the fast "
+        "exponent, the last is nearer to the slow one, and those between fall until they are, too (not "
+        "beyond, which was decided when those past the turn turned out alike). "
+        f"The exponent of an octave has come half-way at {', '.join(turns) or 'no T in reach'}; the "
+        "constant is open in theory. A σ whose turn would come before PiSTOL has begun to learn is "
+        "left out there, and with fewer than two σ the power of the risk is not tested: a caveat.",
+        verdict,
     )
 
 
@@ -171,10 +180,11 @@ def _robust(results: Results) -> Claim:
         if problem.hold == 2 or problem.wrong == 0.01:
             small.append(ratio)
     return Claim(
-        "Section 5",
+        "Section 5, after Theorem 2",
         "PiSTOL is expected to be robust to small deviations from independent examples.",
-        f"Excess risk over that with independent examples, T = {labels.T[-2]}: {', '.join(texts)}. "
-        f"Held for 2 and 1% wrong are taken as small, and up to {SLACK} times as robust.",
+        f"Excess risk divided by that with independent examples, T = {labels.T[-2]}: "
+        f"{', '.join(texts)}. Held for 2 and 1% wrong are taken as small, and up to {SLACK} times as "
+        "robust.",
         simply(max(small) <= SLACK),
     )
 
@@ -190,7 +200,7 @@ def _simultaneous(results: Results) -> Claim:
                 both.append(curves.mean / np.minimum(*bounds))
     most = float(np.max(both))
     return Claim(
-        "Section 5",
+        "Section 5, after Theorem 2",
         "The guarantees of Corollary 2 and Theorem 2 hold at the same time.",
         f"With their constants, the mean excess risk is at most {most:.2f} of the smaller one in "
         f"all {np.size(both)} combinations of β, noise, b and T.",
@@ -210,12 +220,12 @@ def _better(results: Results) -> Claim:
             ratios = " and ".join(f"{ours[name] / theirs:.2f}" for name in COVERED)
             texts.append(f"{ratios} at β = {fraction(beta)}, {noise}")
     return Claim(
-        "Section 5",
+        "Section 5, after Theorem 2",
         "PiSTOL's theoretical performance is always better than that of SGD with η tuned to β or "
         "with η ∝ T^(-1/2).",
-        f"The exponent promised to PiSTOL is the largest in {sum(promised)} of {len(promised)} "
-        "problems. Measured at the largest T, the excess risk over that of the better SGD, for b = 1 "
-        f"and b = √(2aLT): {'; '.join(texts)}. To be worse there is a caveat.",
+        f"No exponent promised to SGD is larger than PiSTOL's in {sum(promised)} of {len(promised)} "
+        "problems. Measured at the largest T, the excess risk divided by that of the better SGD, for "
+        f"b = 1 and b = √(2aLT): {'; '.join(texts)}. To be worse there, above 1, is a caveat.",
         simply(all(promised)) if np.all(wins) or not all(promised) else "holds with a caveat",
     )
 
@@ -228,11 +238,11 @@ def _theorem_3(results: Results) -> Claim:
         smoothness = l1_exponent(results.plan.problem(beta, None), 1 / curves.T[-2 * FIT :])
         r = theory.l1_rate_exponent(min(smoothness, 1.0))
         verdicts.append(judged(fit, r, r))
-        texts.append(f"{fit} against {r:.3f} at β = {fraction(beta)} ({smoothness:.2f} in L¹)")
+        texts.append(f"{fit} against {r:.3f} at {smoothness:.2f} ({fraction(beta)} in Theorem 2)")
     return Claim(
         "Appendix B, Theorem 3",
         "If inf_h ‖h − f*‖₁ + γ‖h‖² = O(γ^β), PiSTOL's excess risk is Õ(T^(-β/(β+1))).",
-        "With labels ±1 and the exponent in L¹ fitted among regularised h over γ = 1/T, measured "
-        f"against promised: {'; '.join(texts)}.",
+        "With labels ±1, and the β of this condition fitted among regularised h over γ = 1/T; "
+        f"exponents measured against promised: {'; '.join(texts)}.",
         worst(verdicts),
     )

@@ -124,6 +124,11 @@ class Exponent(NamedTuple):
     r: float
     error: float
 
+    @property
+    def reach(self) -> float:
+        """The most that it may be, two standard errors up."""
+        return self.r + 2 * self.error
+
     def __str__(self) -> str:
         return f"{self.r:.3f} ± {self.error:.3f}"
 

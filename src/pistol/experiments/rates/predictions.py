@@ -56,14 +56,14 @@ def corollary_2(problem: Problem, name: str, T: Array) -> Array:
     )
 
 
-def bound_exponent(problem: Problem, name: str, T: Array) -> float:
+def bound_exponent(problem: Problem, name: str, T: Array, octaves: int = FIT) -> float:
     """The exponent that Theorem 2 has where curves are fitted, its logarithms included."""
-    return slope(T, theorem_2(problem, name, T))
+    return slope(T, theorem_2(problem, name, T), octaves)
 
 
-def slope(T: Array, values: Array) -> float:
+def slope(T: Array, values: Array, octaves: int = FIT) -> float:
     """r of T^-r, where curves are fitted, of values without noise."""
-    at = slice(-FIT - 1, None)
+    at = slice(-octaves - 1, None)
     return -float(np.polyfit(np.log(T[at]), np.log(values[at]), 1)[0])
 
 
@@ -79,10 +79,9 @@ def judged(fit: Exponent, r: float, bound: float) -> Verdict:
     It holds with a caveat if it falls only as fast as `bound`: the exponent of the bound itself at
     these T, logarithms included.
     """
-    reach = fit.r + 2 * fit.error
-    if reach >= r:
+    if fit.reach >= r:
         return "holds"
-    return "holds with a caveat" if reach >= bound else "does not hold"
+    return "holds with a caveat" if fit.reach >= bound else "does not hold"
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

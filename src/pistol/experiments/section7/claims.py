@@ -31,7 +31,7 @@ def claims(a9a: Panel, sensit: Panel, news: Panel) -> list[Claim]:
         _marked(_similar(others), others),
         _marked(_slower((a9a, sensit, news)), (a9a, sensit, news)),
         _marked(_spread((a9a, sensit, news)), (a9a, sensit, news)),
-        _marked(_features(news), [news]),
+        *([] if news.problem.stand_in else [_features(news)]),
         _no_search(a9a, sensit, news),
     ]
 
@@ -80,7 +80,8 @@ def _few(panels: Sequence[Panel]) -> Claim:
     return Claim(
         WHERE,
         "PiSTOL has an advantage over the tuned SVM when samples are few.",
-        f"Difference of errors in points ± standard error: {'; '.join(found)}.",
+        f"PiSTOL's error minus the SVM's in points ± standard error: {'; '.join(found)}. Few is up to "
+        f"{FEW} rows; to be ahead in some of these cases only is a caveat.",
         verdict,
     )
 
@@ -95,23 +96,25 @@ def _promises(panels: Sequence[Panel]) -> Claim:
         "With few samples cross-validation is a poor approximation of the error (given as probable).",
         f"What cross-validation expected and the SVM's test error are {100 * far['fewest']:.1f} points "
         f"apart with {panels[0].rows[0]:,} rows and {100 * far['most']:.1f} with most rows, on average "
-        f"over {' and '.join(p.problem.source for p in panels)}.",
-        "holds" if far["fewest"] > far["most"] else "does not hold",
+        f"over {' and '.join(p.problem.source for p in panels)}. Farther apart with few rows is all "
+        "that is asked, and whether it is why PiSTOL is ahead is not tested: a caveat at best.",
+        "holds with a caveat" if far["fewest"] > far["most"] else "does not hold",
     )
 
 
 def _rate(news: Panel) -> Claim:
     slopes = {m: np.array([_slope(news.rows, e) for e in news.errors[m]]) for m in (PISTOL, SVM)}
     gap = slopes[PISTOL] - slopes[SVM]
-    same = abs(gap.mean()) <= 2 * _error(gap) or gap.mean() <= 0
-    nearly = abs(gap.mean()) <= 0.1
+    same = abs(gap.mean()) <= 2 * _error(gap)
+    nearly = gap.mean() <= 0.1
     verdict: Verdict = "holds" if same else "holds with a caveat" if nearly else "does not hold"
     return Claim(
         WHERE,
         "On news20 with a linear kernel PiSTOL seems to converge at the rate of the SVM.",
         f"Error falls with rows to the power {_minus(slopes[PISTOL].mean())} ± "
         f"{_error(slopes[PISTOL]):.3f} (PiSTOL) and {_minus(slopes[SVM].mean())} ± "
-        f"{_error(slopes[SVM]):.3f} (SVM).",
+        f"{_error(slopes[SVM]):.3f} (SVM). It holds if these are the same within two standard "
+        "errors of their difference; that PiSTOL's falls faster, or slower by up to 0.1, is a caveat.",
         verdict,
     )
 
@@ -123,7 +126,8 @@ def _constant(news: Panel) -> Claim:
         "On news20 PiSTOL has a worse constant than the SVM.",
         f"PiSTOL's error is {ratio.min():.2f} to {ratio.max():.2f} times the SVM's over all sizes, "
         f"{ratio[-1]:.2f} times with {news.rows[-1]:,} rows; with our defaults "
-        f"{(news.errors[DEFAULTS].mean(axis=0) / news.errors[SVM].mean(axis=0))[-1]:.2f} times.",
+        f"{(news.errors[DEFAULTS].mean(axis=0) / news.errors[SVM].mean(axis=0))[-1]:.2f} times. "
+        "To be worse with most rows, but not at all sizes, is a caveat.",
         "holds" if ratio.min() > 1 else "holds with a caveat" if ratio[-1] > 1 else "does not hold",
     )
 
@@ -136,7 +140,8 @@ def _faster(sensit: Panel) -> Claim:
         f"its cross-validation ∼{HOURS} hours: ∼{SPEEDUP} times faster.",
         f"{ratio:,.0f} times faster on {rows:,} rows: {seconds(sensit.cpu[PISTOL][-1])} against "
         f"{seconds(sensit.cpu[SVM][-1])} of processor time; our defaults, which choose the kernel too, "
-        f"{sensit.cpu[SVM][-1] / sensit.cpu[DEFAULTS][-1]:,.1f} times.",
+        f"{sensit.cpu[SVM][-1] / sensit.cpu[DEFAULTS][-1]:,.1f} times. Hours are those of another "
+        f"machine; what is judged is {SPEEDUP} times or more.",
         "holds" if ratio >= SPEEDUP else "does not hold",
     )
 
@@ -148,7 +153,7 @@ def _similar(panels: Sequence[Panel]) -> Claim:
     return Claim(
         WHERE,
         "The gains in speed are similar on the other two data sets.",
-        f"{found}.",
+        f"{found}. Similar is taken as {SPEEDUP} times or more.",
         "holds" if all(p.ratio[-1] >= SPEEDUP for p in panels) else "does not hold",
     )
 
@@ -162,7 +167,7 @@ def _slower(panels: Sequence[Panel]) -> Claim:
     return Claim(
         "Section 1",
         "Cross-validation makes training slower and so takes away part of what is gained by SGD.",
-        f"Of the SVM's time with most rows the search takes {found}.",
+        f"Of the SVM's time with most rows the search takes {found}. Less than half is a caveat.",
         "holds" if min(shares) > 0.5 else "holds with a caveat",
     )
 
@@ -177,7 +182,8 @@ def _spread(panels: Sequence[Panel]) -> Claim:
         WHERE,
         "The experiments hint at bounds that hold with high probability.",
         f"The standard deviation of PiSTOL's error over shuffles goes, in points, from "
-        f"{', '.join(found)} as rows grow. A hint, as the paper says, and no proof.",
+        f"{', '.join(found)} as rows grow. To fall everywhere is a hint, as the paper says, and no "
+        "proof: a caveat at best.",
         "holds with a caveat" if all(falls) else "does not hold",
     )
 
@@ -187,7 +193,7 @@ def _features(news: Panel) -> Claim:
     return Claim(
         "Section 7 and Appendix C",
         f"news20.binary has {NEWS_TEXT:,} features (section 7), or {NEWS_APPENDIX:,} (Appendix C).",
-        f"The file has {n:,}.",
+        f"The file has {n:,}. Both numbers cannot be right.",
         "holds with a caveat" if n in (NEWS_TEXT, NEWS_APPENDIX) else "does not hold",
     )
 
@@ -199,8 +205,8 @@ def _no_search(*panels: Panel) -> Claim:
         "Sections 1 and 7",
         "PiSTOL selects its model while training, with no parameters to tune and no cross-validation.",
         f"One fit with the same a, L and b everywhere, against {fits_made} fits of the SVM; with most "
-        f"rows the error is at most {100 * worst:.1f} %. a = 0.25 and b = √(2aLT) were the author's "
-        "choices, which no theorem covers, and the kernel's γ was fixed beforehand.",
+        f"rows the error is at most {100 * worst:.1f} %. A caveat, as a = 0.25, which no theorem "
+        "covers, and b = √(2aLT) were the author's choices, and the kernel's γ was fixed beforehand.",
         "holds with a caveat",
     )
 
