@@ -20,11 +20,11 @@ SIGNS: dict[Verdict, tuple[str, str]] = {
     "does not hold": ("no", "✗"),
 }
 NOT_JUDGED = (
-    "Not judged, being history or opinion: that this is the first algorithm of its kind (sections 1 and "
-    "7), that before it optimal rates needed cross-validation or prior knowledge (1), that a doubling "
-    "trick would be of little use (5), that kernels are often chosen so that the best risk is small "
-    "(5), that other lower bounds are unlikely (5), and that earlier algorithms adapted each coordinate "
-    "to the gradients alone (Appendix A)."
+    "Not judged, being history or opinion: that this is the first algorithm of its kind (sections 1 "
+    "and 7), that before it optimal rates needed cross-validation or prior knowledge (1), that a "
+    "doubling trick would be of little use (5), that kernels are often chosen so that the best risk is "
+    "small (5), that other lower bounds are unlikely (5), and that earlier algorithms adapted each "
+    "coordinate to the gradients alone (Appendix A)."
 )
 REFERENCES = (
     "F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic "
