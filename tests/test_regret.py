@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import booleans, floats, integers, sampled_from
+from scipy.sparse import csr_array
 
 from pistol import theory
 from pistol.losses import LOSSES, quantile_loss
@@ -147,8 +148,31 @@ def test_a_comparator_without_a_norm_has_no_bound():
         learner.bound(ZERO, h_norm=1.0)
     with pytest.raises(ValueError, match="needs the weights of h"):
         played(X, Y, per_coordinate=True).bound(lambda X: X[:, 0], h_norm=1.0)
+    with pytest.raises(ValueError, match="omit h_norm"):
+        played(X, Y, per_coordinate=True).bound(ZERO, h_norm=1.0)
     with pytest.raises(ValueError, match="record=True"):
         Learner("hinge").bounds(ZERO)
+
+
+@pytest.mark.parametrize(
+    ("h", "message"),
+    [
+        (np.array([1.0, np.nan, 0.0]), "h must be finite"),  # the hinge loss of nan is 0
+        (lambda X: np.full(len(X), np.inf), "h must be finite"),
+        (([np.nan], X[:1]), "h must be finite"),
+        (lambda X: X, "a value a row, 20; it gave 60"),
+        ((1.0, -2.0, 0.5), "give a weight vector as an array"),
+        (([1.0, 2.0], X[:1]), "2 coefficients needs as many points"),
+    ],
+)
+def test_what_is_no_comparator_is_refused(h, message):
+    with pytest.raises(ValueError, match=message):
+        played(X, Y).regret(h)
+
+
+def test_what_is_no_event_is_refused():
+    with pytest.raises(ValueError, match=r"a vector of numbers; got <.*sparse"):
+        Learner("hinge").learn(csr_array(X[:1]), 1.0)
 
 
 def test_rounding_of_a_norm_is_not_a_broken_assumption():
@@ -178,6 +202,9 @@ def test_the_display_draws_what_the_learner_reports():
     again = RegretDisplay.from_learner(learner, lambda X: X @ h, ax=display.ax_, h_norm=norm)
     assert again.ax_ is display.ax_
     assert again.bound == approx(display.bound)
+    plain = RegretDisplay.from_learner(learner, h, name="of PiSTOL", log=False)
+    assert plain.ax_.get_yscale() == "linear"
+    assert "of PiSTOL" in [text.get_text() for text in plain.ax_.get_legend().get_texts()]
 
 
 @pytest.mark.parametrize(

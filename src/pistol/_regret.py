@@ -57,7 +57,7 @@ def bounds(rounds: list[Round], kernel: Kernel, rule: Rule, h: Comparator, h_nor
 
 
 def bounds_per_coordinate(
-    rounds: list[Round], kernel: Kernel, rule: Rule, x_max: float, h: Comparator
+    rounds: list[Round], kernel: Kernel, rule: Rule, x_max: float, h: Comparator, h_norm: Any
 ) -> Array:
     """The corollary of Appendix A after each round."""
     if not rounds:
@@ -76,6 +76,10 @@ def bounds_per_coordinate(
         )
     if callable(h):
         raise ValueError("with per_coordinate the bound needs the weights of h; give the vector")
+    if h_norm is not None:
+        raise ValueError(
+            "with per_coordinate the bound is in terms of the weights of h; omit h_norm"
+        )
     u = np.abs(evaluate(h, np.eye(X.shape[1]), kernel))
     s_sums = np.cumsum(np.diff([r.s_sum for r in rounds], prepend=0.0)[:, None] * np.abs(X), axis=0)
     return theory.regret_bound(u, s_sums, rule.a, rule.b, rule.loss.L).sum(axis=1)
@@ -87,13 +91,18 @@ def evaluate(h: Comparator, X: Array, kernel: Kernel) -> Array:
         values = np.asarray(h(X), np.float64).ravel()
         if len(values) != len(X):
             raise ValueError(f"h must give a value a row, {len(X)}; it gave {len(values)}")
-        return values
-    if isinstance(h, tuple):
-        return _expansion(h, X.shape[1], kernel).decide(X)[:, 0]
-    return X @ _weights(h, X.shape[1], kernel)
+    elif isinstance(h, tuple):
+        values = _expansion(h, X.shape[1], kernel).decide(X)[:, 0]
+    else:
+        values = X @ _weights(h, X.shape[1], kernel)
+    if not np.isfinite(values).all():  # some losses take nan for a perfect score
+        raise ValueError("h must be finite")
+    return values
 
 
 def _expansion(h: tuple[Any, Any], features: int, kernel: Kernel) -> Expansion:
+    if len(h) != 2 or np.ndim(h[1]) == 0:
+        raise ValueError("a tuple is a pair (coef, points); give a weight vector as an array")
     coef = np.asarray(h[0], np.float64).reshape(1, 1, -1)
     points = np.ascontiguousarray(np.atleast_2d(np.asarray(h[1], np.float64)))
     if points.shape != (coef.size, features):

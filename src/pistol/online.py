@@ -239,12 +239,12 @@ class Learner:
         """
         rounds, kernel, rule = self._recorded(), self._kernel, self._rule
         if self.per_coordinate:
-            return _regret.bounds_per_coordinate(rounds, kernel, rule, self.x_max, h)
+            return _regret.bounds_per_coordinate(rounds, kernel, rule, self.x_max, h, h_norm)
         return _regret.bounds(rounds, kernel, rule, h, h_norm)
 
     def _recorded(self) -> list[Round]:
         if not self.record:
-            raise ValueError("regret needs all rounds; create the learner with record=True")
+            raise ValueError("this needs all rounds; create the learner with record=True")
         return self._rounds
 
     def _set_loss(self, loss: Loss) -> None:
@@ -284,9 +284,11 @@ class Learner:
 
 def _row(x: Any) -> Array:
     """One event as a vector of float64."""
-    row = np.ascontiguousarray(x, np.float64)
-    if row.ndim == 2 and len(row) == 1:
-        row = row[0]
+    try:
+        row = np.ascontiguousarray(x, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"x must be one event, a vector of numbers; got {x!r}") from None
+    row = row[0] if row.ndim == 2 and len(row) == 1 else row
     if row.ndim != 1:
         raise ValueError(f"x must be one event, a vector of features; got shape {row.shape}")
     return row

@@ -41,7 +41,14 @@ class RegretDisplay:
 
     @classmethod
     def from_learner(
-        cls, learner: Learner, h: Comparator, ax: Any = None, h_norm: float | None = None
+        cls,
+        learner: Learner,
+        h: Comparator,
+        ax: Any = None,
+        h_norm: float | None = None,
+        *,
+        name: str = "regret",
+        log: bool = True,
     ) -> RegretDisplay:
         """Draw the regret of a learner against h.
 
@@ -55,6 +62,10 @@ class RegretDisplay:
             Where to draw; None makes a figure.
         h_norm : float or None, default=None
             ‖h‖ in the RKHS, where h is a function.
+        name : str, default="regret"
+            What the legend calls the regret.
+        log : bool, default=True
+            Logarithmic axes, as in `plot`.
 
         Returns
         -------
@@ -62,7 +73,7 @@ class RegretDisplay:
             As drawn.
         """
         regret, bound = learner.regrets(h), learner.bounds(h, h_norm)
-        return cls(np.arange(1, len(regret) + 1), regret, bound).plot(ax)
+        return cls(np.arange(1, len(regret) + 1), regret, bound).plot(ax, name=name, log=log)
 
     def plot(self, ax: Any = None, *, name: str = "regret", log: bool = True) -> RegretDisplay:
         """Draw it.

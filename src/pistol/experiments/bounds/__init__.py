@@ -6,9 +6,10 @@ from typing import Any
 
 from ..protocol import Found, Job, Picture, Section
 from . import claims, pictures
-from .batches import EVERY, batch, mistakes, together
+from .batches import EVERY, MAX_FEATURES, batch, mistakes, together
 from .claims import KINDS, NORMS, STREAMS, sequences
 from .growth import FEATURES, over_time, round_times, scale, stream
+from .hostile import MOST_ROUNDS
 
 # sequences in all, and in a job
 FULL = {"PiSTOL": (80_000, 5_000), "per coordinate": (40_000, 5_000), "kernel": (4_000, 1_000)}
@@ -59,24 +60,30 @@ def section(found: Found, quick: bool) -> Section:
             f"({', '.join(f'{n:,} {name}' for name, n in counts.items())}): random ones, and opponents "
             "that look at f_t before they choose a point and a label. **Theorem 1 is about "
             "any h**, so each sequence was judged by the h that is worst for the bound. For the "
-            "linearised regret, which is never less than the regret, that h lies along g_T and its "
-            f"norm is found exactly; one in {EVERY} was judged by its true regret, too, against the h "
-            "that a convex solver found. Losses: all of the library, and the linear one. "
-            "b from 10⁻³ to 10³ (1/d per coordinate), up to 200 rounds.",
+            "linearised regret Σ s_t (f_t(x_t) - h(x_t)), which is never less than the regret, that h "
+            "lies along g_T and its norm is found exactly (per coordinate, weight by weight). "
+            f"One in {EVERY}, where h has at most {MAX_FEATURES} weights and the loss is not linear, "
+            "was judged by its true regret, too, against the h that a convex solver found. Losses: all "
+            "of the library, and the linear one. b from 10⁻³ to 10³ (1/d per coordinate), "
+            f"1 to {MOST_ROUNDS['PiSTOL']} rounds ({MOST_ROUNDS['kernel']} with the Gaussian kernel), "
+            "evenly on a logarithmic scale.",
             Picture(
                 "regret-over-time",
                 "Regret and bound",
-                "The regret after each round (blue) beneath Theorem 1 (dashed) for a = 3 L, b = 1. At "
-                "right angles to g every f_t(x_t) is 0, and in the end the regret is √T, which no "
-                "learner escapes; where an h separates, it flattens as the gradients die out.",
+                "The regret after each round (blue) beneath Theorem 1 (dashed) for a = 3 L, b = 1, "
+                "against the h along g_T of norm 1, or 5 in the last panel. At right angles to g every "
+                "f_t(x_t) is 0, and in the end the regret is √T, which no learner escapes. An opponent "
+                "that always takes the largest loss leaves no h that does much better. Where some h "
+                "is right about all points, the regret grows ever more slowly.",
                 pictures.over_time({k: found[_shown_name(k, quick)] for k in SHOWN}),
                 "Four panels of regret (solid) and bound (dashed) over rounds.",
             ),
             Picture(
                 "regret-over-bound",
                 "How near the bounds are",
-                "The largest share of the bound that the regret against any h reached, by opponent, "
-                "for a ≥ 3 L; for the Perceptron, mistakes over the bound (5). None may exceed 1.",
+                "The largest share of the bound that the linearised regret against any h reached, by "
+                "opponent, for a ≥ 3 L; for the Perceptron, mistakes over the bound (5). None may "
+                "exceed 1.",
                 pictures.ratios({KINDS.get(k, k): c["opponent"] for k, c in everyone.items()}),
                 "Ranges of regret over bound for each opponent and learner, with a line at 1.",
             ),

@@ -17,6 +17,7 @@ from . import hostile
 FEATURES = 5
 MARGIN = 0.2
 NORM = 1 / MARGIN  # of the h that suffers nothing where nothing is flipped
+WEIGHTS = np.array([1.0, -1.0, 0.5, -0.5, 0.0])  # of u, times its norm
 REPEATS = 15
 
 
@@ -63,10 +64,10 @@ def stream(flipped: float, several: int, T: int, seed: int) -> dict[str, Any]:
 def scale(norm: float, T: int, seed: int) -> dict[str, Any]:
     """Regret against a u of this largest weight: per-coordinate PiSTOL, and AdaGrad with step 1.
 
-    The target is ⟨u, x⟩ and the loss absolute, so u suffers nothing.
+    The target is ⟨u, x⟩ and the loss absolute, so u suffers nothing. Σ|s_t x_{t,i}| is PiSTOL's.
     """
     rng, d = np.random.default_rng(seed), FEATURES
-    u = norm * np.array([1.0, -1.0, 0.5, -0.5, 0.0])
+    u = norm * WEIGHTS
     learner = Learner("absolute", per_coordinate=True, b=1 / d)
     w, squares, adagrad = np.zeros(d), np.full(d, 1e-12), 0.0
     s_sums = np.zeros(d)

@@ -126,7 +126,7 @@ def worst_of_several(arena: Arena) -> Moves:
 
 
 def separable(arena: Arena) -> Moves:
-    """Some h has a margin on all points; of four, the one that f_t gets wrong most."""
+    """Some h is right about all points; of four, the one that f_t gets wrong most."""
     w = arena.points(1)[0]
     for _ in range(arena.T):
         X = arena.points(4)
