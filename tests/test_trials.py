@@ -83,9 +83,11 @@ def test_every_job_has_a_name_of_its_own():
 
 
 @given(rows=st.integers(1, 60_000), shuffle=st.integers(0, 4))
-def test_c_is_searched_on_all_rows_first_and_never_on_more(rows, shuffle):
-    n = trials.searched(rows, shuffle)
-    assert n == rows if shuffle == 0 else n == min(rows, trials.SEARCHED)
+def test_c_is_searched_in_every_shuffle_or_with_many_rows_in_the_first(rows, shuffle):
+    assert trials.searched(rows, 0) == 0
+    assert trials.searched(rows, shuffle) in (0, shuffle)
+    assert (trials.searched(rows, shuffle) == shuffle) == (shuffle == 0 or rows <= trials.SEARCHED)
+    assert trials.folds(rows) == (trials.FOLDS if rows <= trials.FOLDED else 1)
 
 
 @pytest.mark.usefixtures("no_data")

@@ -24,7 +24,7 @@ def claims(a9a: Panel, sensit: Panel, news: Panel) -> list[Claim]:
     return [
         _marked(_tracks(gaussian), gaussian),
         _marked(_few(gaussian), gaussian),
-        _marked(_promises(gaussian), gaussian),
+        _marked(_promises(a9a), [a9a]),  # its test rows are like those of the folds
         _marked(_rate(news), [news]),
         _marked(_constant(news), [news]),
         _marked(_faster(sensit), [sensit]),
@@ -86,19 +86,16 @@ def _few(panels: Sequence[Panel]) -> Claim:
     )
 
 
-def _promises(panels: Sequence[Panel]) -> Claim:
-    far = {
-        size: float(np.mean([np.abs(p.promised - p.errors[SVM])[:, i].mean() for p in panels]))
-        for size, i in (("fewest", 0), ("most", -1))
-    }
+def _promises(p: Panel) -> Claim:
+    far = np.abs(p.promised - p.errors[SVM]).mean(axis=0)
     return Claim(
         WHERE,
         "With few samples cross-validation is a poor approximation of the error (given as probable).",
-        f"What cross-validation expected and the SVM's test error are {100 * far['fewest']:.1f} points "
-        f"apart with {panels[0].rows[0]:,} rows and {100 * far['most']:.1f} with most rows, on average "
-        f"over {' and '.join(p.problem.source for p in panels)}. Farther apart with few rows is all "
-        "that is asked, and whether it is why PiSTOL is ahead is not tested: a caveat at best.",
-        "holds with a caveat" if far["fewest"] > far["most"] else "does not hold",
+        f"On {p.problem.source}, what cross-validation expected and the SVM's test error are "
+        f"{100 * far[0]:.1f} points apart with {p.rows[0]:,} rows and {100 * far[-1]:.1f} with "
+        f"{p.rows[-1]:,}. Farther apart with few rows is all that is asked, and whether it is why "
+        "PiSTOL is ahead is not tested: a caveat at best.",
+        "holds with a caveat" if far[0] > far[-1] else "does not hold",
     )
 
 

@@ -92,8 +92,8 @@ def panel(name: str, found: Found, quick: bool) -> Panel:
 
 def _promised(found: Found, problem: Problem, rows: int, shuffle: int) -> float:
     """The least error of a search."""
-    n = searched(rows, shuffle)
-    return min(found[search_name(problem, n, shuffle, C)]["error"] for C in problem.C)
+    there = searched(rows, shuffle)
+    return min(found[search_name(problem, rows, there, C)]["error"] for C in problem.C)
 
 
 def _value(found: Found, problem: Problem, method: str, key: str, rows: int, shuffle: int) -> float:
@@ -127,15 +127,15 @@ def how(panels: list[Panel], quick: bool) -> str:
 
 
 def _capped(p: Panel, quick: bool) -> list[int]:
-    return [n for n in p.rows if any(searched(n, k) < n for k in shuffles(quick))]
+    return [n for n in p.rows if any(searched(n, k) != k for k in shuffles(quick))]
 
 
 def caption(panels: list[Panel], quick: bool) -> str:
     """Beneath Figure 3."""
     gaps = "; ".join(f"{p.problem.source} {points(p.gap[-1])} points" for p in panels)
     marks = (
-        f" Hollow squares: above {SEARCHED:,} rows, C was searched on all rows in the first shuffle "
-        f"only, and on {SEARCHED:,} of them in the others."
+        f" Hollow squares: above {SEARCHED:,} rows, C was searched in the first shuffle only, and "
+        "taken from there in the others."
         if any(_capped(p, quick) for p in panels)
         else ""
     )
@@ -212,7 +212,7 @@ def errors(p: Panel, quick: bool) -> Table:
     return Table(
         f"Errors on {p.label}",
         f"Mean test error in percent over {len(shuffles(quick))} shuffles, ± standard deviation."
-        + (f" *: C searched on {SEARCHED:,} rows in all shuffles but the first." if capped else ""),
+        + (" *: C of the first shuffle." if capped else ""),
         ("rows", *(NAMES.get(m, m) for m in p.errors)),
         [
             [
