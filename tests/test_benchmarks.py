@@ -13,6 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
 from pistol import PistolClassifier, benchmarks
+from pistol._computer import computer
 from pistol.benchmarks import data, protocol, report, svc, vowpal
 from pistol.benchmarks.protocol import FULL, TOY, Line, Result, Size, SkipError
 from pistol.cli import app
@@ -242,8 +243,8 @@ def test_memory_without_a_kernel_that_forgets_peaks(monkeypatch):
     assert peak["bytes"] >= 0
 
 
-def test_the_machine_is_described():
-    found = protocol.machine()
+def test_the_computer_is_described():
+    found = computer()
     assert found["cores"] > 0
     assert {"python", "numpy", "scipy", "scikit-learn", "numba", "pistol"} <= set(found["versions"])
 

@@ -15,7 +15,7 @@ from pistol.experiments.store import FILE, Store
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A quick run; scikit-learn's data stand in for all three."""
+    """A quick run; scikit-learn's data stand in for all three, in all tests here."""
     folder = tmp_path_factory.mktemp("reproduction")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PISTOL_DATA", raising=False)
@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
         kept = (folder / FILE).read_text()
         experiments.reproduce(folder, True, Console(quiet=True))  # nothing is left to do
         assert (folder / FILE).read_text() == kept
-    return folder
+        yield folder
 
 
 @pytest.fixture(scope="module")
