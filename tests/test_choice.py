@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol import PistolClassifier, PistolRegressor
-from pistol._choice import RACE, choose, folds
-from pistol._tiles import workers
-from pistol._types import read_only
+from pistol._compiled.threads import workers
+from pistol._compiled.types import read_only
+from pistol._training.race import RACE, choose, folds
 
 few = settings(max_examples=20, deadline=None)
 seeds = st.integers(0, 10**6)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pistol._types import read_only
+from pistol._compiled.types import read_only
+from pistol._learners import Dual, Primal, Rule
 from pistol.kernels import get_kernel
-from pistol.learners import Dual, Primal, Rule
 from pistol.losses import LOSSES
 
 

@@ -7,14 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from pistol import _gram
-from pistol._gram import Gram, GramPlay
-from pistol._tiles import kernel_values, workers
-from pistol._types import read_only
+from pistol._compiled.threads import workers
+from pistol._compiled.tiles import kernel_values
+from pistol._compiled.types import read_only
+from pistol._data.sums import SUMS
+from pistol._learners import Dual, Rule
+from pistol._learners import gram as _gram
+from pistol._learners.gram import Gram, GramPlay
 from pistol.kernels import get_kernel
-from pistol.learners import Dual, Rule
 from pistol.losses import LOSSES, MULTINOMIAL
-from pistol.sums import SUMS
 
 pytestmark = pytest.mark.interpreted
 

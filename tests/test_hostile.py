@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from pistol import reference, theory
-from pistol._events import LinearEvents
+from pistol._learners import Rule
+from pistol._learners.events import LinearEvents
 from pistol.experiments import bounds
 from pistol.experiments.bounds import claims, growth, hostile
 from pistol.experiments.bounds.batches import (
@@ -22,7 +23,6 @@ from pistol.experiments.bounds.batches import (
 )  # fmt: skip
 from pistol.experiments.bounds.hostile import A_OVER_L, GAMMA, OPPONENTS, arena_of, play
 from pistol.experiments.bounds.worst import Stakes, judge, minimise, printed, proved
-from pistol.learners import Rule
 from pistol.losses import LOSSES
 from pistol.online import Learner
 

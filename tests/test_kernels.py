@@ -12,9 +12,10 @@ from numba import njit
 from numpy.testing import assert_allclose
 from sklearn.metrics import pairwise
 
-from pistol import rows
-from pistol._exp import fast_exp
-from pistol._tiles import kernel_values, scores, workers
+from pistol._compiled import rows
+from pistol._compiled.exp import fast_exp
+from pistol._compiled.threads import workers
+from pistol._compiled.tiles import kernel_values, scores
 from pistol.kernels import get_kernel, scale_gamma
 
 pytestmark = pytest.mark.interpreted

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers, lists
 from numpy.testing import assert_allclose
 
-from pistol import _loops, _tiles, reference
-from pistol._types import read_only
+from pistol import reference
+from pistol._compiled import loops as _loops
+from pistol._compiled import tiles as _tiles
+from pistol._compiled.types import read_only
+from pistol._learners import Coordinates, Dual, Primal, Rule
 from pistol.kernels import get_kernel
-from pistol.learners import Coordinates, Dual, Primal, Rule
 from pistol.losses import LOSSES
 
 pytestmark = pytest.mark.interpreted
@@ -67,8 +69,8 @@ def f_bar(rounds, weights, k, X):
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
     """Blocks and tiles of a few rows, so that short streams cross their borders."""
-    monkeypatch.setattr("pistol.learners.dual.BLOCK", 4)
-    monkeypatch.setattr("pistol.learners.vectors.CHUNK", 5)
+    monkeypatch.setattr("pistol._learners.dual.BLOCK", 4)
+    monkeypatch.setattr("pistol._learners.vectors.CHUNK", 5)
     monkeypatch.setattr(_tiles, "TILE", 3)
 
 

@@ -12,14 +12,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, softmax
 
-from pistol import _tiles, reference
-from pistol._gram import Gram, GramPlay
-from pistol._loops import compare, total_loss
-from pistol._plugs import address
-from pistol._tiles import workers
-from pistol._types import read_only
+from pistol import reference
+from pistol._compiled import tiles as _tiles
+from pistol._compiled.loops import compare, total_loss
+from pistol._compiled.plugs import address
+from pistol._compiled.threads import workers
+from pistol._compiled.types import read_only
+from pistol._learners import Coordinates, Dual, Primal, Rule
+from pistol._learners.gram import Gram, GramPlay
 from pistol.kernels import get_kernel
-from pistol.learners import Coordinates, Dual, Primal, Rule
 from pistol.losses import CLASSIFICATION_LOSSES, LOSSES, MULTINOMIAL, check_loss
 from pistol.potentials import C_MAX
 
@@ -38,8 +39,8 @@ scores = st.lists(st.floats(-30, 30), min_size=2, max_size=5)
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
     """Blocks and tiles of a few rows, so that short streams cross their borders."""
-    monkeypatch.setattr("pistol.learners.dual.BLOCK", 4)
-    monkeypatch.setattr("pistol.learners.vectors.CHUNK", 5)
+    monkeypatch.setattr("pistol._learners.dual.BLOCK", 4)
+    monkeypatch.setattr("pistol._learners.vectors.CHUNK", 5)
     monkeypatch.setattr(_tiles, "TILE", 3)
 
 

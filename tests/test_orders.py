@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis.strategies import floats, integers, lists
 
-from pistol._orders import as_given, content, shuffled
+from pistol._data.ordering import as_given, content, shuffled
 
 weights = lists(floats(0, 5), min_size=1, max_size=20).map(np.array)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pistol.units import (
+from pistol._data.scaling import (
     DENSE,
     FAR,
     Moments,

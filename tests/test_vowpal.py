@@ -20,9 +20,9 @@ from hypothesis.strategies import integers
 from numpy.testing import assert_allclose
 
 from pistol import LinearPistolClassifier, reference
-from pistol._types import read_only
+from pistol._compiled.types import read_only
+from pistol._learners import Coordinates, Dual, Primal, Rule
 from pistol.kernels import get_kernel
-from pistol.learners import Coordinates, Dual, Primal, Rule
 from pistol.losses import LOSSES
 from pistol.online import Learner
 from pistol.potentials import POTENTIALS, pistol_choice

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._compiled.types import Array
+from ._data.validation import check_choice
 from ._kernel_machines import KernelMachine
+from ._learners import AVERAGES, Rule
 from ._tasks import Classifier
-from ._types import Array
-from .learners import AVERAGES, Rule
 from .losses import LOSSES, Loss
 from .potentials import sgd_choice
-from .validation import check_choice
 
 
 class AveragedSGDClassifier(KernelMachine, Classifier):

@@ -10,7 +10,17 @@ import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
-from ._choice import (
+from ._compiled.threads import one_blas_thread, workers
+from ._compiled.types import Array, read_only
+from ._data.ordering import Rounds, shuffled
+from ._data.validation import (
+    check_count,
+    restore,
+    unchanged_on_error,
+)
+from ._learners import Learner
+from ._streams import Stream
+from ._training.race import (
     FOLDS,
     MOST_PASSES,
     SOME,
@@ -21,16 +31,6 @@ from ._choice import (
     Choice,
     choose,
     folds,
-)
-from ._orders import Rounds, shuffled
-from ._streams import Stream
-from ._tiles import one_blas_thread, workers
-from ._types import Array, read_only
-from .learners import Learner
-from .validation import (
-    check_count,
-    restore,
-    unchanged_on_error,
 )
 
 

@@ -9,20 +9,20 @@ from typing import Any, Self
 
 import numpy as np
 
+from ._compiled.threads import Workers
+from ._compiled.types import Array, read_only
+from ._data.ordering import mix
+from ._data.scaling import MOST, Moments, Units, as_it_is, measure, near, typical_square
+from ._data.sums import MIXED, SUMS
+from ._data.validation import check_choice, check_gram, check_number
 from ._fit import Fit
-from ._gram import Gram, GramPlay
+from ._learners import Dual, Learner, Rule
+from ._learners.gram import Gram, GramPlay
+from ._learners.models import Expansion
 from ._machine import Way
-from ._orders import mix
 from ._tasks import Classifier, Regressor
-from ._tiles import Workers
-from ._types import Array, read_only
 from .kernels import Kernel, get_kernel, scale_gamma
-from .learners import Dual, Learner, Rule
 from .losses import Loss
-from .models import Expansion
-from .sums import MIXED, SUMS
-from .units import MOST, Moments, Units, as_it_is, measure, near, typical_square
-from .validation import check_choice, check_gram, check_number
 
 SAMPLE = 2048  # rows that speak for many
 MOST_REPEATS, REPEATED = 10, 50_000  # passes over many rows, and how many rows they may add up to

@@ -8,15 +8,15 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from ._compiled.threads import Workers
+from ._compiled.types import Array
+from ._data.scaling import Units, measure
 from ._fit import Fit
+from ._learners import Coordinates, Learner, Primal, Rule
+from ._learners.models import Linear
 from ._machine import Way
 from ._tasks import Classifier, Regressor
-from ._tiles import Workers
-from ._types import Array
-from .learners import Coordinates, Learner, Primal, Rule
 from .losses import Loss
-from .models import Linear
-from .units import Units, measure
 
 WIDE, WIDE_PASSES = 100_000, 8  # features, and passes over rows that have more of them
 

@@ -12,23 +12,23 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._choice import Play
-from ._drift import Challengers
-from ._loops import total_loss
-from ._orders import Rounds, content
-from ._plugs import address
-from ._tiles import Workers
-from ._types import Array, read_only
-from .learners import AVERAGES, Learner, Rule, part
-from .losses import Loss
-from .models import Model
-from .potentials import pistol_choice
-from .validation import (
+from ._compiled.loops import total_loss
+from ._compiled.plugs import address
+from ._compiled.threads import Workers
+from ._compiled.types import Array, read_only
+from ._data.ordering import Rounds, content
+from ._data.validation import (
     check_choice,
     check_number,
     check_rows,
     check_weight,
 )
+from ._learners import AVERAGES, Learner, Rule, part
+from ._learners.models import Model
+from ._training.drift import Challengers
+from ._training.race import Play
+from .losses import Loss
+from .potentials import pistol_choice
 
 Way = Callable[[], Play]
 

@@ -7,17 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from ._drift import FIRST, STEP, Challengers, steps
-from ._loops import total_loss
-from ._machine import Machine
-from ._orders import Rounds, as_given
-from ._plugs import address
-from ._types import Array, read_only
-from .learners import Learner, part
-from .validation import (
+from ._compiled.loops import total_loss
+from ._compiled.plugs import address
+from ._compiled.types import Array, read_only
+from ._data.ordering import Rounds, as_given
+from ._data.validation import (
     restore,
     unchanged_on_error,
 )
+from ._learners import Learner, part
+from ._machine import Machine
+from ._training.drift import FIRST, STEP, Challengers, steps
 
 
 class Stream(Machine):

@@ -14,14 +14,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, column_or_1d
 
-from ._calibration import log_loss, probabilities, temperature
+from ._compiled.loops import total_loss
+from ._compiled.plugs import address
+from ._compiled.types import Array, read_only
+from ._data.scaling import MOST, Moments, Units, as_it_is, typical
+from ._data.validation import MAX_TARGET, check_rounds, check_targets
 from ._fit import Fit
-from ._loops import total_loss
-from ._plugs import address
-from ._types import Array, read_only
+from ._training.calibration import log_loss, probabilities, temperature
 from .losses import CLASSIFICATION_LOSSES, MULTINOMIAL, REGRESSION_LOSSES, Loss, get_loss
-from .units import MOST, Moments, Units, as_it_is, typical
-from .validation import MAX_TARGET, check_rounds, check_targets
 
 TEMPERATURES = 2.0 ** np.arange(-1.5, 4.5, 0.5)
 

@@ -18,9 +18,9 @@ from numba import njit
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
-from ._exp import fast_exp
-from ._types import Array, loop, pick, read_only
-from .rows import Block, manhattan, products, sq_norms
+from ._compiled.exp import fast_exp
+from ._compiled.rows import Block, manhattan, products, sq_norms
+from ._compiled.types import Array, loop, pick, read_only
 
 
 def _tile(dtype: Any) -> Any:

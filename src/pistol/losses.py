@@ -32,8 +32,8 @@ from weakref import WeakSet
 import numpy as np
 from numba import njit
 
-from ._plugs import INTERPRETED
-from ._types import Array, pick
+from ._compiled.plugs import INTERPRETED
+from ._compiled.types import Array, pick
 
 
 @dataclass(frozen=True, eq=False)

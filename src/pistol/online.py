@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from . import _regret
-from ._events import KernelEvents, LinearEvents
-from ._regret import Comparator, Round
-from ._types import Array
+from ._compiled.rows import sq_norms
+from ._compiled.types import Array
+from ._data.validation import MAX_NORM_SQ, MAX_TARGET, check_choice, check_number
+from ._learners import AVERAGES, Rule
+from ._learners import regret as _regret
+from ._learners.events import KernelEvents, LinearEvents
+from ._learners.regret import Comparator, Round
 from .kernels import get_kernel
-from .learners import AVERAGES, Rule
 from .losses import CLASSIFICATION_LOSSES, LOSSES, Loss, get_loss
 from .potentials import pistol_choice
-from .rows import sq_norms
-from .validation import MAX_NORM_SQ, MAX_TARGET, check_choice, check_number
 
 
 class Learner:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._types import Array
+from ._compiled.types import Array
 from .online import Comparator, Learner
 
 PISTOL, THEORY = "#1b6ca8", "#555555"

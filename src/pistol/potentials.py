@@ -13,7 +13,7 @@ from numbers import Real
 
 from numba import njit
 
-from ._exp import fast_exp
+from ._compiled.exp import fast_exp
 
 # e^300 ≈ 1e130 leaves room for |g(x)| and for the sums of the average below 1e308.
 LOG_C_MAX = 300.0

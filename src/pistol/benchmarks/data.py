@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from .._types import Array
+from .._compiled.types import Array
 from .protocol import Size, SkipError
 
 STAND_IN = "Synthetic rows in place of the data."

@@ -10,9 +10,9 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from .. import PistolClassifier
-from .._types import read_only
+from .._compiled.types import read_only
+from .._learners import Dual, Rule
 from ..kernels import gaussian, get_kernel, scale_gamma
-from ..learners import Dual, Rule
 from ..losses import LOSSES
 from .data import Split, a9a, blobs, quadratic_split, wisdm
 from .protocol import Line, Result, Size, array_bytes, best_of, error, peak_memory, race, rounds

@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from .. import LinearPistolClassifier
-from .._types import read_only
+from .._compiled.types import read_only
+from .._learners import Coordinates, Dual, Primal, Rule
 from ..kernels import get_kernel
-from ..learners import Coordinates, Dual, Primal, Rule
 from ..losses import LOSSES
 from ..online import Learner
 from .data import Split, a9a, events

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from rich.console import Console
 
-from .._types import Array
+from .._compiled.types import Array
 
 T = TypeVar("T")
 STATUS = Path("/proc/self/status")

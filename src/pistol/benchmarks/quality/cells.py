@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
-from ..._types import Array
+from ..._compiled.types import Array
 from ..data import Split
 from ..protocol import Size, SkipError
 from .peers import METHODS, Case

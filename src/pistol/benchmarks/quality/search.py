@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, train_test_split
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from ..._types import Array
+from ..._compiled.types import Array
 
 FOLDS = 5
 C = (0.1, 1.0, 10.0, 100.0, 1000.0)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import datasets
 
-from ..._types import Array
+from ..._compiled.types import Array
 from ..data import load
 from ..protocol import SkipError, peer
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import peer
 from ..vowpal import write
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 from .hostile import Game, arena_of, play
 from .worst import ROUNDING, Judged, Stakes, judge, minimise, printed, proved
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Array, read_only
+from ..._compiled.types import Array, read_only
+from ..._learners import Dual, Primal, Rule
 from ...kernels import get_kernel
-from ...learners import Dual, Primal, Rule
 from ...losses import LOSSES
 from ...online import Learner
 from . import hostile

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..._events import KernelEvents, LinearEvents
-from ..._types import Array
+from ..._compiled.types import Array
+from ..._learners import Rule
+from ..._learners.events import KernelEvents, LinearEvents
 from ...kernels import get_kernel
-from ...learners import Rule
 from ...losses import CLASSIFICATION_LOSSES, LOSSES, REGRESSION_LOSSES, Loss
 from ...online import Learner
 

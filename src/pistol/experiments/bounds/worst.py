@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 
 ROUNDING = 1e-9  # of the largest number that enters a difference
 W_MAX = 24.0  # u = e^288

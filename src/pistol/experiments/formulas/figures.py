@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 
 BLUE, ORANGE, GREY, GREEN = "#1b6ca8", "#d95f02", "#555555", "#2a7f62"
 DECAY = 2.0  # eigenvalues λ_j = j^-DECAY

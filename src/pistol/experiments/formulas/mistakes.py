@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import Claim
 from .slopes import BETAS, judged, tiny
 

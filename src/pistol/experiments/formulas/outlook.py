@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import Claim
 from .figures import SETTING
 from .slopes import BETAS, CLOSE, A, L, T, judged, listed, power, slope

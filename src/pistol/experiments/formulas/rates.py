@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import Claim
 from .figures import SETTING
 from .slopes import BETAS, CLOSE, T, asgd_excess, judged, listed, power, slope, tiny

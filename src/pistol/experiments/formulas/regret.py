@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import Claim
 from .figures import DECAY, FUNCTIONS, SETTING, edge
 from .slopes import (

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import Verdict
 
 CLOSE = 0.01  # exponents that differ by less agree

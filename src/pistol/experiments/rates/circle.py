@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import Array, read_only
+from ..._compiled.types import Array, read_only
 
 DECAY = 1.25  # λ_j ∝ j^-DECAY; 1 would be the paper's capacity-independent case
 OCTAVES = 8  # beyond J

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._types import Array
-from ...learners import Primal, Rule
+from ..._compiled.types import Array
+from ..._learners import Primal, Rule
 from ...losses import LOSSES
 from ..protocol import Found, Job
 from .circle import DELTA, H, L, Problem, distance, excess, frequencies, from_weights, stream

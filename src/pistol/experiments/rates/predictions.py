@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from ... import theory
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import Verdict
 from .circle import H, L, Problem, best_risk, compromise, source_norm
 from .curves import AGNOSTIC, FIT, HORIZON, PISTOL_A, Exponent, step_size

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import Claim, Verdict
 from .figure3 import HOURS, MATLAB_HOURS, SPEEDUP, SVM, Panel, points, seconds
 from .trials import DEFAULTS, FOLDS, PISTOL

@@ -25,7 +25,7 @@ from joblib import Memory
 from sklearn.datasets import load_breast_cancer, load_digits, load_svmlight_file
 from sklearn.preprocessing import normalize, scale
 
-from ..._types import Array
+from ..._compiled.types import Array
 from .download import ChecksumError, Progress, cache_folder, check, fetch
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"

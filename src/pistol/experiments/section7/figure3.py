@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..._types import Array
+from ..._compiled.types import Array
 from ..protocol import Found, Table
 from .datasets import Problem, load
 from .trials import (

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ._orders import Rounds
-from ._tiles import Workers
-from ._types import Array, read_only
-from .learners import Learner
+from .._compiled.threads import Workers
+from .._compiled.types import Array, read_only
+from .._data.ordering import Rounds
+from .._learners import Learner
 
 FOLDS, WHOLE = 5, 3  # orders that leave rows out, and orders of all rows that follow
 SOME, SOME_FOLDS, SOME_WHOLE = 600, 3, 2  # the same for more rounds than these, alone in the model

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import _loops
-from .._tiles import BLOCK, Workers, kernel_values, one_blas_thread, scores, workers
-from .._types import Array, Scalars
+from .._compiled import loops as _loops
+from .._compiled.rows import like, sq_norms
+from .._compiled.threads import Workers, one_blas_thread, workers
+from .._compiled.tiles import BLOCK, kernel_values, scores
+from .._compiled.types import Array, Scalars
 from ..kernels import Kernel, precomputed_base
-from ..models import Expansion
-from ..rows import Growing, Store, like, sq_norms
+from .models import Expansion
 from .rule import Chunks, Rule, chunks, part
+from .storage import Growing, Store
 
 MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
 

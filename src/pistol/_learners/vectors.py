@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _loops
-from .._types import Array
-from ..models import Linear
-from ..rows import as_rows
+from .._compiled import loops as _loops
+from .._compiled.rows import as_rows
+from .._compiled.types import Array
+from .models import Linear
 from .rule import Chunks, Rule, chunks, part
 
 CHUNK = 8192  # rounds between two yields

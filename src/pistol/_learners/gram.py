@@ -18,10 +18,12 @@ from numba import njit
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
-from ._loops import compare, line_8, tick
-from ._plugs import call_loss, call_potential
-from ._tiles import BLOCK, Workers, nothing
-from ._types import (
+from .._compiled.loops import compare, line_8, tick
+from .._compiled.plugs import call_loss, call_potential
+from .._compiled.rows import Block, sq_norms
+from .._compiled.threads import Workers
+from .._compiled.tiles import BLOCK, nothing
+from .._compiled.types import (
     Array,
     Scalars,
     cube,
@@ -35,7 +37,7 @@ from ._types import (
     scalars,
     table,
 )
-from .kernels import (
+from ..kernels import (
     Kernel,
     bounded_poly,
     cosine,
@@ -44,8 +46,7 @@ from .kernels import (
     laplacian,
     precomputed_base,
 )
-from .learners import Dual, Rule, diagonal
-from .rows import Block, sq_norms
+from . import Dual, Rule, diagonal
 
 WIDTH = 512  # rows whose values are made together
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing

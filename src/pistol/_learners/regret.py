@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import theory
-from ._types import Array
-from .kernels import Kernel
-from .learners import Rule
-from .losses import Loss
+from .. import theory
+from .._compiled.rows import sq_norms
+from .._compiled.types import Array
+from ..kernels import Kernel
+from ..losses import Loss
+from . import Rule
 from .models import Expansion
-from .rows import sq_norms
 
 Comparator = Array | tuple[Any, Any] | Callable[[Array], Array]
 

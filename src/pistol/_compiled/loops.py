@@ -16,8 +16,10 @@ import numpy as np
 from numba import njit
 from numba.core import types
 
-from ._plugs import call_loss, call_potential
-from ._types import (
+from ..potentials import pistol, pistol_anytime
+from .plugs import call_loss, call_potential
+from .rows import add, dot, row, square
+from .types import (
     cube,
     indices,
     loop,
@@ -29,8 +31,6 @@ from ._types import (
     scalars,
     table,
 )
-from .potentials import pistol, pistol_anytime
-from .rows import add, dot, row, square
 
 W_MAX = 1e150  # its square, and its product with any feature, stay finite
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from .kernels import Kernel, get_kernel
+from ..kernels import Kernel, get_kernel
 
 NARROWER = 0.25  # the share of b of a Gaussian, relative to the next wider one
 

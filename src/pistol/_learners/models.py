@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ._tiles import BLOCK, one_blas_thread, scores, workers
-from ._types import Array
-from .kernels import Kernel, precomputed_base
-from .rows import like, sq_norms
+from .._compiled.rows import like, sq_norms
+from .._compiled.threads import one_blas_thread, workers
+from .._compiled.tiles import BLOCK, scores
+from .._compiled.types import Array
+from ..kernels import Kernel, precomputed_base
 
 IDLE = 1e-6  # a kernel of a smaller share is dropped
 

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
-from ._types import Array
-from .rows import sq_norms
+from .._compiled.rows import sq_norms
+from .._compiled.types import Array
 
 MAX_NORM_SQ = 1e140  # beyond it products of scores, sums and multipliers could overflow
 MAX_WEIGHT = 1e6  # weight k is k rounds

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _loops
-from .._plugs import address
-from .._types import Array, Scalars, read_only
+from .._compiled import loops as _loops
+from .._compiled.plugs import address
+from .._compiled.types import Array, Scalars, read_only
 from ..kernels import Kernel
 from ..losses import Loss
 from ..potentials import POTENTIALS

@@ -16,14 +16,14 @@ import numpy as np
 from numba import njit
 from numba.core import types
 
-from . import _loops
-from ._plugs import INTERPRETED, address, call_loss, call_potential
-from ._types import Array, Rows, Scalars, loop, numbers, read_only, real, vector
-from .kernels import Kernel
-from .learners import Coordinates, Dual, Primal, Rule
-from .losses import Loss
-from .rows import square
-from .validation import MAX_NORM_SQ, MAX_TARGET
+from .._compiled import loops as _loops
+from .._compiled.plugs import INTERPRETED, address, call_loss, call_potential
+from .._compiled.rows import square
+from .._compiled.types import Array, Rows, Scalars, loop, numbers, read_only, real, vector
+from .._data.validation import MAX_NORM_SQ, MAX_TARGET
+from ..kernels import Kernel
+from ..losses import Loss
+from . import Coordinates, Dual, Primal, Rule
 
 # The head of the vector of floats: the scalars, then y, r and p of the round, then the rule's numbers.
 (

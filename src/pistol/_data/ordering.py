@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._types import Array, read_only
+from .._compiled.types import Array, read_only
 
 Rounds = tuple[Array, Array]  # row played in each round, and the size of the round
 

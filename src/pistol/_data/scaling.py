@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._types import Array
+from .._compiled.types import Array
 
 RARE = 0.1  # a column with fewer entries other than zero than this share is nearly always zero
 DENSE = 4096  # rows of no more features are made dense: centred, none of their zeros stays one

@@ -16,7 +16,7 @@ from numba import njit
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from ._plugs import INTERPRETED
+from .plugs import INTERPRETED
 
 
 def _cast(to: Any, source: Any, ir_type: Any, dtype: Any) -> Any:

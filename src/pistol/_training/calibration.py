@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, softmax
 
-from ._types import Array
+from .._compiled.types import Array
 
 
 def log_loss(scores: Array, codes: Array, weight: Array, T: float) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
-from .learners import Learner
+from .._learners import Learner
 
 STEP = 16  # rounds between two looks
 FIRST, FACTOR = 256, 8  # how often the youngest begins anew, and each of the next

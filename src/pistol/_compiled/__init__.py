@@ -1,0 +1,1 @@
+"""Everything that numba compiles, and what it needs: types, plugs, rows, loops, tiles, threads."""

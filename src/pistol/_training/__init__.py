@@ -1,0 +1,1 @@
+"""How an estimator is trained."""
