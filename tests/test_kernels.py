@@ -112,7 +112,7 @@ def test_gamma_scale_counts_rows_by_weight(layout):
 def test_a_store_is_the_rows_that_went_in(layout):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 4)) * (rng.random((50, 4)) < 0.6)
-    store = rows.Store(layout(X))
+    store = storage.Store(layout(X))
     for part in (X[:1], X[1:1], X[1:30], X[30:]):
         store.append(layout(part))
     dense = store.rows.toarray() if sp.issparse(store.rows) else store.rows
@@ -124,7 +124,7 @@ def test_a_store_is_the_rows_that_went_in(layout):
 
 
 def test_a_growing_array_keeps_the_wider_type():
-    growing = rows.Growing((2,), np.float32)
+    growing = storage.Growing((2,), np.float32)
     growing.append(np.ones((3, 2), np.float32))
     growing.append(np.full((1, 2), 1e300))
     assert growing.values.dtype == np.float64
