@@ -16,6 +16,7 @@ from pistol._compiled import rows
 from pistol._compiled.exp import fast_exp
 from pistol._compiled.threads import workers
 from pistol._compiled.tiles import kernel_values, scores
+from pistol._learners import storage
 from pistol.kernels import get_kernel, scale_gamma
 
 pytestmark = pytest.mark.interpreted
