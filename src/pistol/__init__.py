@@ -1,8 +1,8 @@
 """Kernel and linear learning with nothing to tune."""
 
-from ._baselines import AveragedSGDClassifier, KernelPerceptron
-from ._kernel_machines import PistolClassifier, PistolRegressor
-from ._linear_machines import LinearPistolClassifier, LinearPistolRegressor
+from ._estimators.baselines import AveragedSGDClassifier, KernelPerceptron
+from ._estimators.kernel import PistolClassifier, PistolRegressor
+from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
 
 __version__ = "0.1.0"
 

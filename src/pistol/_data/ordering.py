@@ -1,22 +1,32 @@
-"""The order in which rows are played, and what a sample weight means: weight k is k rounds.
+"""The order in which rows are learned, and what a sample weight means: weight k is k rounds.
 
-A random order is drawn from the rows' *content*: each round's place is a hash of its row, of how
-many equal rounds there are before it, and of the seed. So `fit` does not depend on the order of
-the rows, a sample of weight k is played exactly like k copies of it, dense and sparse rows are
-played alike, the units of the features do not matter, and equal rows are still scattered over the
-whole pass.
+A shuffled order depends on the rows' *content*: each round's place is a hash of its row, of how many
+equal rounds there are before it, and of the seed. So `fit` does not depend on how the rows are sorted,
+a row of weight k is learned exactly like k copies of it, dense and sparse rows are learned alike, the
+units of the features do not matter, and equal rows are still scattered over the whole pass.
+
+Large weights must not cost more than small ones. Where all of them would add up to more rounds than
+`most_rounds` allows, a round counts more than once: its gradient is multiplied by its size.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.types import Array, read_only
 
-Rounds = tuple[Array, Array]  # row played in each round, and the size of the round
+FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
+
+
+class Rounds(NamedTuple):
+    """The row of each round, and the size of the round."""
+
+    rows: Array
+    r: Array
+
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -35,9 +45,9 @@ def content(X: Any, Y: Array, weight: Array) -> Array:
 
 
 def _hash(X: Any, weight: Array, salt: np.uint64) -> Array:
-    """Σ_j mix(x_j) mix(j), with x_j divided by the largest magnitude of column j.
+    """Σ_j mix(x_j) mix(j), with x_j divided by the largest magnitude of feature j.
 
-    Zeros do not count, and rows of weight zero have no say in what is large.
+    Zeros do not count. Rows of weight zero do not count for what is largest.
     """
     columns = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * salt)
     largest = _largest(X, weight)
@@ -52,7 +62,7 @@ def _hash(X: Any, weight: Array, salt: np.uint64) -> Array:
 
 
 def _largest(X: Any, weight: Array) -> Array:
-    """The largest magnitude in each column; 1 where there is none."""
+    """The largest magnitude of each feature; 1 where there is none."""
     largest = np.zeros(X.shape[1])
     if sp.issparse(X):
         counted = np.repeat(weight > 0, np.diff(X.indptr))
@@ -70,26 +80,49 @@ def _in_units(x: Array, largest: Array) -> Array:
     return (ratio.astype(np.float64).view(np.uint64) + np.uint64(1 << 15)) >> np.uint64(16)
 
 
-def as_given(weight: Array) -> Rounds:
+def round_size(weight: Array) -> float:
+    """The size of a whole round: 1, or more where the weights add up to too many rounds."""
+    rows = int(np.count_nonzero(weight))
+    most = max(FREE, PER_ROW * rows)
+    if np.ceil(weight).sum() <= most:
+        return 1.0
+    return float(weight.sum()) / (most - rows)
+
+
+def as_given(weight: Array, size: float = 1.0) -> Rounds:
     """The rows as they come: weight 2.5 is two rounds of size 1 and one of size 0.5."""
-    if weight.strides == (0,) and weight[:1] == 1.0:  # no weights were given
-        return read_only(np.arange(len(weight))), weight
-    copies = np.ceil(weight).astype(np.int64)
+    if weight.strides == (0,) and weight[:1] == size:  # no weights were given
+        return Rounds(read_only(np.arange(len(weight))), weight)
+    copies = np.ceil(weight / size).astype(np.int64)
     rows = np.repeat(np.arange(len(weight)), copies)
-    r = np.ones(len(rows))
+    r = np.full(len(rows), size)
     last = np.cumsum(copies)[copies > 0] - 1
-    r[last] = (weight - (copies - 1))[copies > 0]
-    return read_only(rows), read_only(r)
+    r[last] = (weight - size * (copies - 1))[copies > 0]
+    return Rounds(read_only(rows), read_only(r))
 
 
-def shuffled(hashes: Array, weight: Array, seed: int) -> Rounds:
-    """The rounds of `as_given` in a random order that depends on the content of the rows alone."""
-    rows, r = as_given(weight)
-    by_content = np.lexsort((-r, hashes[rows]))
-    rows, r = rows[by_content], r[by_content]
+def by_content(hashes: Array, rounds: Rounds) -> tuple[Rounds, Array]:
+    """The rounds sorted by content, and a hash of each that tells equal ones apart."""
+    place = np.lexsort((-rounds.r, hashes[rounds.rows]))
+    rows, r = rounds.rows[place], rounds.r[place]
     h = hashes[rows]
     starts = np.flatnonzero(np.append(True, h[1:] != h[:-1])) if len(h) else np.zeros(0, int)
     copy = np.arange(len(h)) - np.repeat(starts, np.diff(np.append(starts, len(h))))
+    return Rounds(rows, r), mix(h + copy.astype(np.uint64) * _ODD)
+
+
+def shuffled(hashes: Array, rounds: Rounds, seed: int) -> Rounds:
+    """The rounds in a random order that depends on their content and the seed alone."""
+    rounds, keys = by_content(hashes, rounds)
     salt = mix(np.array([seed + 1], np.uint64) * _ODD)
-    order = np.argsort(mix(mix(h + copy.astype(np.uint64) * _ODD) ^ salt), kind="stable")
-    return read_only(rows[order]), read_only(r[order])
+    order = np.argsort(mix(keys ^ salt), kind="stable")
+    return Rounds(read_only(rounds.rows[order]), read_only(rounds.r[order]))
+
+
+def sampled(hashes: Array, rounds: Rounds, n: int) -> tuple[Array, Array]:
+    """Rows of n rounds, chosen by content alone, and how much each of these rows counts."""
+    rounds, keys = by_content(hashes, rounds)
+    first = np.argsort(keys, kind="stable")[:n]
+    rows, at, row = np.unique(rounds.rows[first], return_index=True, return_inverse=True)
+    weight = np.bincount(row, rounds.r[first])
+    return rows[at.argsort()], weight[at.argsort()]

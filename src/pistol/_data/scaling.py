@@ -1,14 +1,14 @@
-"""In what a column is measured, so that a user's units do not matter.
+"""Scaling of features, so that the user's units do not matter.
 
-A column is measured by its standard deviation around its mean; one of two values by half their
-distance, so that a rare flag is no louder than a balanced one; one that is nearly always zero by half
-its largest magnitude, around zero; and a constant one not at all. The statistics can be collected
-chunk by chunk.
+A feature is centred at its mean and divided by its standard deviation. A feature with two values is
+divided by half their distance instead, so that a rare flag counts as much as a balanced one. A feature
+that is nearly always zero stays uncentred and is divided by half its largest magnitude. A constant
+feature is dropped. The statistics can be collected chunk by chunk.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,29 +16,30 @@ import scipy.sparse as sp
 
 from .._compiled.types import Array
 
-RARE = 0.1  # a column with fewer entries other than zero than this share is nearly always zero
-DENSE = 4096  # rows of no more features are made dense: centred, none of their zeros stays one
+RARE = 0.1  # a feature with a smaller share of non-zero entries is nearly always zero
+DENSE = 4096  # sparse rows of at most so many features are made dense and centred
+ENTRIES = 2**25  # … unless the dense rows of a whole data set would have more entries than this
 CHUNK = 4096
-GRAIN = 2.0**36  # steps that a measure is rounded to, in a unit
+GRAIN = 2.0**36  # scaled values are rounded to multiples of 1 / GRAIN
 LEAST, MOST = 1e-300, 1e308  # what is smaller has no inverse, what is larger is no number
-BITS = 34  # of a unit: what is known to the last bit depends on how the rows are sorted
-FAINT = 2.0**-300  # the scale of a column that may vary later: nothing beside others, but not lost
+BITS = 34  # of a scale: its last bits depend on how the rows are sorted
+FAINT = 2.0**-300  # the scale of a feature that may vary later: negligible, but not lost
 FAR = {"f": 1e15, "d": 1e60}  # rows are no farther out than this, so that norms are numbers
 
 
 class Moments:
-    """Weight, mean, deviation, extremes and share of zeros of every column, so far.
+    """Weight, mean, deviation, extremes and share of zeros of every feature, so far.
 
     The deviation is the root of the sum of squares, which neither overflows nor vanishes.
     """
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, features: int) -> None:
         self.weight = 0.0
-        self.mean, self.deviation, self.nonzero = np.zeros((3, columns))
-        self.low, self.high = np.full(columns, np.inf), np.full(columns, -np.inf)
+        self.mean, self.deviation, self.nonzero = np.zeros((3, features))
+        self.low, self.high = np.full(features, np.inf), np.full(features, -np.inf)
 
     def add(self, X: Any, weight: Array) -> None:
-        """Take in more rows; those of weight zero have no say."""
+        """Take in more rows; rows of weight zero are ignored."""
         if sp.issparse(X):
             keep = np.flatnonzero(weight > 0)
             self._merge(*_sparse(X[keep], weight[keep]))
@@ -61,13 +62,13 @@ class Moments:
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
         self.weight = total
 
-    def units(self) -> Units:
-        """In what each column is measured by what is known so far."""
+    def scaler(self, centred: bool = True) -> Scaler:
+        """The scaler that these statistics suggest."""
         if self.weight == 0:
-            return Units(np.zeros_like(self.mean), np.zeros_like(self.mean))
+            return Scaler(np.zeros_like(self.mean), np.zeros_like(self.mean), centred)
         deviation, spread = self.deviation / np.sqrt(self.weight), self.high - self.low
         largest = np.maximum(np.abs(self.low), np.abs(self.high))
-        # of all that lies between two values, what takes only these two varies most
+        # for a given range, variance is largest for two-valued features
         whole = np.where(spread > 0, spread, 1.0)
         above, below = (self.high - self.mean) / whole, (self.mean - self.low) / whole
         flag = (deviation / whole) ** 2 >= (1 - 1e-6) * above * below
@@ -77,57 +78,23 @@ class Moments:
         varies = (spread > 1e-12 * largest) & (unit > LEAST)
         unit = np.where(varies, unit, 1.0)
         center = np.where(rare & varies, 0.0, self.mean)
-        return Units(center, np.where(varies, 1.0 / unit, 0.0))
+        scale = np.where(varies, 1.0 / unit, 0.0)
+        return Scaler(center if centred else np.zeros_like(center), scale, centred)
 
-    def typical_square(self, units: Units) -> float:
-        """The mean squared distance of two rows in these units; 1 where they do not differ."""
-        total = 2.0 * float(np.sum((self.deviation * units.scale) ** 2)) / max(self.weight, LEAST)
-        return float(_plain(total)) if total > 1e-150 else 1.0
-
-    def spread(self, centred: bool = True) -> Units:
-        """Units of targets: around the mean, half the mean deviation (0.8 σ, as of a Gaussian)."""
-        deviation = self.deviation / np.sqrt(max(self.weight, LEAST))
-        if not centred:
-            both = np.stack([deviation, self.mean])
-            return _halves(np.zeros_like(self.mean), 0.8 * _root_of_squares(both, np.ones(2)))
-        center = np.where(deviation > LEAST, _on_grid(self.mean, deviation), self.mean)
-        return _halves(center, np.where(deviation > LEAST, 0.8 * deviation, np.abs(center)))
+    def typical_square(self, scaler: Scaler) -> float:
+        """The mean squared distance of two scaled rows; 1 where they do not differ."""
+        total = 2.0 * float(np.sum((self.deviation * scaler.scale) ** 2)) / max(self.weight, LEAST)
+        return float(plain(total)) if total > 1e-150 else 1.0
 
 
-def typical(Y: Array, weight: Array, centred: bool = True) -> Units:
-    """Units of targets that are all known: around the median, half the mean deviation."""
-    center = np.zeros(Y.shape[1])
-    if centred:
-        rank = np.argsort(Y, axis=0, kind="stable")
-        share = np.cumsum(weight[rank], axis=0)
-        middle = (share >= 0.5 * share[-1]).argmax(axis=0)
-        center = np.take_along_axis(Y, rank, axis=0)[middle, np.arange(Y.shape[1])]
-    deviation = weight / max(weight.sum(), LEAST) @ np.abs(Y - center)
-    return _halves(center, np.where(deviation > LEAST, deviation, np.abs(center)))
-
-
-def _halves(center: Array, deviation: Array) -> Units:
-    known = deviation > LEAST
-    deviation = np.where(known, deviation, 1.0)
-    return Units(center, np.where(known, 2.0 / _plain(deviation), 1.0))
-
-
-def _plain(x: Any) -> Any:
+def plain(x: Any) -> Any:
     """x without its last bits."""
     fraction, power = np.frexp(x)
     return np.ldexp(np.rint(np.ldexp(fraction, BITS)), power - BITS)
 
 
-def _on_grid(x: Array, unit: Array) -> Array:
-    """x to about as many bits of its unit."""
-    step = np.ldexp(1.0, np.frexp(unit)[1] - BITS)
-    with np.errstate(over="ignore"):
-        steps = x / step
-    return np.where(np.abs(steps) < 2.0**52, np.rint(steps) * step, x)
-
-
 def _root_of_squares(X: Array, w: Array) -> Array:
-    """√Σ w x² of every column."""
+    """√Σ w x² of every feature."""
     size = np.abs(X).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)
     return size * np.sqrt(w @ np.square(X / size))
@@ -138,7 +105,7 @@ def _dense(X: Array, w: Array) -> tuple[float, Array, Array, Array, Array, Array
     if total == 0:
         return (0.0, *np.zeros((5, X.shape[1])))
     low, high = X.min(axis=0), X.max(axis=0)
-    mean = np.clip((w / total) @ X, low, high)  # rounding must not make a constant column vary
+    mean = np.clip((w / total) @ X, low, high)  # rounding must not make a constant feature vary
     return total, mean, _root_of_squares(X - mean, w), w @ (X != 0), low, high
 
 
@@ -163,55 +130,72 @@ def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
-    """Rows are measured as (x - center) · scale; a scale of zero drops a column."""
+class Scaler:
+    """Rows become (x - center) · scale; a scale of zero drops a feature.
+
+    Rows that are `centred` become dense. Other rows keep their layout, and `center` is zero.
+    """
 
     center: Array
     scale: Array
+    centred: bool = True
+
+    @property
+    def features(self) -> int:
+        """Of scaled rows."""
+        return len(self.center)
 
     @property
     def varies(self) -> Array:
-        """Which columns have a unit."""
+        """Which features are not dropped."""
         return self.scale > FAINT
-
-    def faintly(self) -> Units:
-        """The same units, but what they drop can be recovered."""
-        return Units(self.center, np.where(self.scale > 0, self.scale, FAINT))
 
     @property
     def unit(self) -> Array:
-        """1 / scale; zero where a column is dropped."""
+        """1 / scale; zero where a feature is dropped."""
         return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
 
-    def measured(self) -> tuple[Array, Array]:
-        """What is subtracted from rows and what they are then multiplied by."""
-        wide = len(self.center) > DENSE
-        return (np.zeros_like(self.center) if wide else self.center), self.scale
+    def faintly(self) -> Scaler:
+        """The same scaler, but what it drops can be recovered."""
+        return replace(self, scale=np.where(self.scale > 0, self.scale, FAINT))
 
-    def measure(self, X: Any) -> Any:
-        """The rows in these units; sparse ones of many features stay sparse and uncentred."""
-        wide = X.shape[1] > DENSE
-        dtype = X.dtype
-        if sp.issparse(X):
-            if wide:
-                data = _within(X.data, 0.0, self.scale[X.indices])
-                return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-            X = X.toarray()
-        out = np.empty(X.shape, dtype)
-        center, _ = self.measured()
+    def transform(self, X: Any) -> Any:
+        """The scaled rows."""
+        if sp.issparse(X) and not self.centred:
+            data = within(X.data, 0.0, self.scale[X.indices])
+            return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+        out = np.empty(X.shape, X.dtype)
         for lo in range(0, X.shape[0], CHUNK):
-            out[lo : lo + CHUNK] = _within(X[lo : lo + CHUNK], center, self.scale)
+            rows = X[lo : lo + CHUNK]
+            rows = rows.toarray() if sp.issparse(rows) else rows
+            out[lo : lo + CHUNK] = within(rows, self.center, self.scale)
         return out
 
-    def recover(self, Z: Any) -> Any:
-        """Rows from their measures; what was dropped is as it was in all rows."""
+    def inverse_transform(self, Z: Any) -> Any:
+        """Rows from scaled rows; a dropped feature gets its center."""
         if sp.issparse(Z):
             data = (Z.data * self.unit[Z.indices]).astype(Z.dtype)
             return sp.csr_array((data, Z.indices, Z.indptr), shape=Z.shape)
-        return (Z * self.unit + self.measured()[0]).astype(Z.dtype)
+        return (Z * self.unit + self.center).astype(Z.dtype)
 
-    def near(self, other: Units) -> bool:
-        """Whether measuring by the other would change nothing that matters."""
+    def to_raw(self, weights: Array) -> Array:
+        """Weights of unscaled rows from those of scaled rows; the last column is the intercept."""
+        raw = weights * np.append(self.scale, 1.0)
+        raw[:, -1] -= raw[:, :-1] @ self.center
+        return raw
+
+    def from_raw(self, raw: Array) -> Array:
+        """Weights of scaled rows from those of unscaled rows."""
+        weights = raw * np.append(self.unit, 1.0)
+        weights[:, -1] += raw[:, :-1] @ self.center
+        return weights
+
+    def per_feature(self) -> Array:
+        """What each feature is multiplied by."""
+        return self.scale
+
+    def near(self, other: Scaler) -> bool:
+        """Whether scaling by the other would change next to nothing."""
         kept = self.varies
         if (kept != other.varies).any():
             return False
@@ -221,8 +205,41 @@ class Units:
         return bool((ratio < 1.25).all() and (ratio > 0.8).all() and (shift < 0.25).all())
 
 
-def _within(X: Array, center: Any, scale: Array) -> Array:
-    """(x - center) · scale, not too far out, in steps that the rounding of a unit does not change."""
+@dataclass(frozen=True, eq=False)
+class Unscaled:
+    """Rows stay as they are: the scaler that does nothing."""
+
+    features: int
+
+    def transform(self, X: Any) -> Any:
+        """The rows themselves."""
+        return X
+
+    def inverse_transform(self, Z: Any) -> Any:
+        """The rows themselves."""
+        return Z
+
+    def to_raw(self, weights: Array) -> Array:
+        """The weights themselves."""
+        return weights
+
+    def from_raw(self, raw: Array) -> Array:
+        """The weights themselves."""
+        return raw
+
+    @property
+    def varies(self) -> Array:
+        """Every feature."""
+        return np.ones(self.features, bool)
+
+    @property
+    def scale(self) -> Array:
+        """Ones."""
+        return np.ones(self.features)
+
+
+def within(X: Array, center: Any, scale: Array) -> Array:
+    """(x - center) · scale, clipped, in steps that the rounding of a scale does not change."""
     far = FAR[X.dtype.char]
     with np.errstate(over="ignore"):
         Z = (X.astype(np.float64, copy=False) - center) * scale
@@ -232,16 +249,22 @@ def _within(X: Array, center: Any, scale: Array) -> Array:
     return Z.astype(X.dtype, copy=False)
 
 
-def measure(X: Any, weight: Array) -> Units:
-    """The units of all columns of X."""
+def moments_of(X: Any, weight: Array) -> Moments:
+    """The statistics of all rows."""
     moments = Moments(X.shape[1])
     moments.add(X, weight)
-    return moments.units()
+    return moments
 
 
-def as_it_is(columns: int) -> Units:
-    """Units that change nothing."""
-    return Units(np.zeros(columns), np.ones(columns))
+def stays_sparse(X: Any, whole: bool) -> bool:
+    """Whether sparse rows are too wide, or all of them together too large, to be made dense."""
+    entries = X.shape[0] * X.shape[1] if whole else 0
+    return sp.issparse(X) and (X.shape[1] > DENSE or entries > ENTRIES)
+
+
+def scaler_of(X: Any, weight: Array) -> Scaler:
+    """The scaler of all rows of a data set."""
+    return moments_of(X, weight).scaler(centred=not stays_sparse(X, whole=True))
 
 
 def near(a: float, b: float) -> bool:
@@ -250,7 +273,5 @@ def near(a: float, b: float) -> bool:
 
 
 def typical_square(Z: Any, weight: Array) -> float:
-    """The mean squared distance of two rows, from one pass: twice the variance of all columns."""
-    moments = Moments(Z.shape[1])
-    moments.add(Z, weight)
-    return moments.typical_square(as_it_is(Z.shape[1]))
+    """The mean squared distance of two rows, in one pass: twice the sum of the variances."""
+    return moments_of(Z, weight).typical_square(Unscaled(Z.shape[1]))

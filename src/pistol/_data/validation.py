@@ -1,67 +1,93 @@
-"""Checks of what users hand in. They run once a call, before anything is changed."""
+"""Checks of what users hand in. They run once per call, before anything is changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import inf
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _get_feature_names,
+    check_array,
+    check_X_y,
+    validate_data,
+)
 
 from .._compiled.rows import sq_norms
-from .._compiled.types import Array
+from .._compiled.types import MAX_NORM_SQ, MAX_TARGET, Array
 
-MAX_NORM_SQ = 1e140  # beyond it products of scores, sums and multipliers could overflow
-MAX_WEIGHT = 1e6  # weight k is k rounds
-MAX_ROUNDS = 2e8  # of one call; each takes sixteen bytes
-MAX_TARGET = 1e300
-CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
+MAX_WEIGHT = 1e12
 DTYPES = [np.float64, np.float32]
+LAYOUT: dict[str, Any] = {
+    "dtype": DTYPES,
+    "order": "C",
+    "accept_sparse": "csr",
+    "ensure_all_finite": False,  # `finite` says more about what is wrong
+}
 
 
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[dict[str, Any]]:
-    """Put the estimator's attributes back if anything in the block fails; hands them out."""
-    before = dict(vars(estimator))
-    try:
-        yield before
-    except BaseException:
-        restore(estimator, before)
-        raise
+def check_first(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, Array | None]:
+    """Rows and targets of a first call, and the names of the features where X has any."""
+    names = _get_feature_names(X)
+    X, y = check_X_y(X, y, multi_output=True, estimator=estimator, **LAYOUT)
+    return usable(X, names), y, names
 
 
-def restore(estimator: Any, attributes: dict[str, Any]) -> None:
-    """Give an estimator these attributes, but for what scikit-learn needs to end its callbacks."""
-    attributes = attributes | {k: v for k, v in vars(estimator).items() if k in CALLBACK_STATE}
-    vars(estimator).clear()
-    vars(estimator).update(attributes)
+def check_more(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Rows and targets of a later call: the same features as in the first."""
+    X, y = validate_data(estimator, X, y, reset=False, multi_output=True, **LAYOUT)
+    return usable(X, _names(estimator)), y
 
 
-def check_rows(
-    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any
-) -> Any:
-    """X (and y) as finite C-contiguous or CSR floats whose norms leave room for arithmetic."""
-    checked = validate_data(
-        estimator, X, y, reset=reset, dtype=DTYPES, order="C", accept_sparse="csr", **checks
-    )
-    X = checked[0] if isinstance(checked, tuple) else checked
+def check_rows(estimator: Any, X: Any) -> Any:
+    """Rows to predict: the same features as those that were learned."""
+    return usable(validate_data(estimator, X, reset=False, **LAYOUT), _names(estimator))
+
+
+def _names(estimator: Any) -> Array | None:
+    return getattr(estimator, "feature_names_in_", None)
+
+
+def usable(X: Any, names: Array | None) -> Any:
+    """X, if its values are finite and its norms leave room for arithmetic; CSR in canonical form."""
     if sp.issparse(X):
         X = canonical(X)
     largest = sq_norms(X).max(initial=0.0)
     if not largest <= MAX_NORM_SQ:
+        _refuse_values(X, names)
         raise ValueError(
             f"X has a row of Euclidean norm {np.sqrt(largest):.3g}; at most "
             f"{np.sqrt(MAX_NORM_SQ):.0e} is supported: divide the features by a constant"
         )
-    return (X, checked[1]) if isinstance(checked, tuple) else X
+    return X
+
+
+def _refuse_values(X: Any, names: Array | None) -> None:
+    """Say where the first value is that is not finite, if there is one."""
+    values = X.data if sp.issparse(X) else X
+    bad = np.argwhere(~np.isfinite(values))
+    if not len(bad):
+        return
+    row, feature = bad[0] if not sp.issparse(X) else _place(X, int(bad[0, 0]))
+    what = "NaN" if np.isnan(values[tuple(bad[0])]) else "infinity"
+    name = f"feature {feature}" if names is None else f"feature {names[feature]!r}"
+    fix = "Drop such rows, or fill the gaps, for example with sklearn.impute.SimpleImputer"
+    raise ValueError(
+        f"X contains {what}: row {row}, {name}. "
+        + (f"{fix}." if what == "NaN" else "Finite numbers are expected.")
+    )
+
+
+def _place(X: Any, at: int) -> tuple[int, int]:
+    """Row and feature of a stored value."""
+    return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
 
 
 def canonical(X: Any) -> Any:
-    """A CSR array with sorted 32-bit column numbers, none of them twice; X itself is not changed."""
+    """A CSR array with sorted 32-bit feature numbers, none of them twice; X itself is not changed."""
     if X.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"X has {X.shape[1]} features; at most 2^31 - 1 are supported")
     X = sp.csr_array(X)
@@ -72,18 +98,18 @@ def canonical(X: Any) -> Any:
 
 
 def check_weight(sample_weight: Any, X: Any, *, zero: bool) -> Array:
-    """Non-negative finite weights, one a row; a number without a row's memory if there are none.
+    """Non-negative finite weights, one per row; a number without a row's memory if there are none.
 
     All of them may be zero in a later chunk of a stream, which then changes nothing.
     """
     if sample_weight is None:
         return np.broadcast_to(1.0, X.shape[0])
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, allow_all_zero_weights=zero)
-    return check_rounds(np.asarray(weight))
+    return check_weights(np.asarray(weight))
 
 
-def check_rounds(weight: Array, name: str = "sample_weight") -> Array:
-    """Weights that can be played."""
+def check_weights(weight: Array, name: str = "sample_weight") -> Array:
+    """Weights that can be learned with."""
     bad = np.flatnonzero(~((weight >= 0) & (weight < inf)))
     if len(bad):
         raise ValueError(
@@ -91,13 +117,8 @@ def check_rounds(weight: Array, name: str = "sample_weight") -> Array:
         )
     if weight.max(initial=0.0) > MAX_WEIGHT:
         raise ValueError(
-            f"{name} counts rounds and may be at most {MAX_WEIGHT:g}; got {weight.max():g}: "
+            f"{name} may be at most {MAX_WEIGHT:g}; got {weight.max():g}: "
             "divide all weights by a constant"
-        )
-    if weight.sum() > MAX_ROUNDS:
-        raise ValueError(
-            f"{name} adds up to {weight.sum():g} rounds; at most {MAX_ROUNDS:g} can be played in one "
-            "call: divide all weights by a constant"
         )
     return weight
 
@@ -111,7 +132,7 @@ def check_targets(y: Any) -> Array:
 
 
 def check_gram(X: Any, columns: slice | None = None) -> None:
-    """A precomputed kernel: square and symmetric, or rows of one in which `columns` are theirs."""
+    """A precomputed kernel: square and symmetric, or rows of one in which `columns` are their own."""
     if sp.issparse(X):
         raise ValueError("a precomputed kernel must be a dense matrix; got a sparse one")
     if columns is None and X.shape[0] != X.shape[1]:

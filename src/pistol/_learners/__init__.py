@@ -1,14 +1,29 @@
 """Learners: the state of g in one of three representations, and what may be asked of it.
 
-Each has `play`, which learns and yields the predictions f_t(x_t) chunk by chunk, so that whoever
-drives it can show progress or stop between two chunks; and `model`: f̄, the weighted average of
-all f_t, or the last f.
+Each has `play`, which learns and yields what was predicted chunk by chunk, so that the caller can show
+progress or stop between two chunks; and `model`: f̄, the weighted average of all f_t, or the last f.
+All predict with f_t = f_0 + c_t g_{t-1}, where f_0 is zero unless a learner goes on from a function
+that it has learned before its data changed their scale.
 """
 
+from .coordinates import Coordinates
 from .dual import Dual, diagonal
-from .rule import AVERAGES, Rule, part
-from .vectors import Coordinates, Primal
+from .gram import Gram, GramRun
+from .primal import Primal, RowsRun
+from .rule import AVERAGES, Chunk, Rule
 
-__all__ = ["AVERAGES", "Coordinates", "Dual", "Learner", "Primal", "Rule", "diagonal", "part"]
+__all__ = [
+    "AVERAGES",
+    "Chunk",
+    "Coordinates",
+    "Dual",
+    "Gram",
+    "GramRun",
+    "Learner",
+    "Primal",
+    "RowsRun",
+    "Rule",
+    "diagonal",
+]
 
 Learner = Primal | Coordinates | Dual

@@ -1,42 +1,69 @@
-"""The learner with a number a support row: any kernel, or the sum of several."""
+"""The learner with coefficients of support rows: any kernel, or the sum of several."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled import loops as _loops
+from .._compiled.loops import learn_dual
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.tiles import BLOCK, kernel_values, scores
-from .._compiled.types import Array, Scalars
+from .._compiled.types import Array, BlockValues, Rounds, Scalars
 from ..kernels import Kernel, precomputed_base
 from .models import Expansion
-from .rule import Chunks, Rule, chunks, part
+from .rule import Chunk, Rule, chunks
 from .storage import Growing, Store
 
 MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
 
 
+class Support(NamedTuple):
+    """What is kept of every support row, in arrays that grow together."""
+
+    rows: Store
+    sq: Growing  # ‖x‖²
+    ids: Growing  # numbers of the rows
+    coef: Growing  # -Σ s, per output: coefficients of g
+    moved: Growing  # Σ |s|, per output
+    u: Growing  # see `_compiled.loops`, per kernel and output
+
+    @classmethod
+    def none(cls, kernels: int, outputs: int) -> Support:
+        """No support rows yet; how their features are stored shows with the first rows."""
+        each = Growing((outputs,)), Growing((outputs,)), Growing((kernels, outputs))
+        return cls(Store(np.empty((0, 0))), Growing(), Growing((), np.int64), *each)
+
+    def truncate(self, n: int) -> None:
+        """Forget all support rows but the first n."""
+        for growing in self:
+            growing.truncate(n)
+
+
+class Start(NamedTuple):
+    """f_0 as an expansion over the support rows, and a constant per output."""
+
+    coef: Growing  # per kernel and output
+    offset: Array
+
+
 class Dual:
     """g as an expansion over support rows: any kernel, the sum of several if more than one.
 
-    Rows are played in blocks: g of the support so far is evaluated for the whole block by matrix
+    Rows are learned in blocks: g of the support so far is evaluated for the whole block by matrix
     products, then the rounds follow one by one inside the block.
     """
 
     def __init__(
-        self, rule: Rule, kernels: tuple[Kernel, ...], columns: int, n_jobs: int | None = None
+        self, rule: Rule, kernels: tuple[Kernel, ...], outputs: int, n_jobs: int | None = None
     ) -> None:
-        self.rule, self.kernels, self.n_jobs = rule, kernels, n_jobs
-        self.columns = columns
-        self.S = rule.scalars(len(kernels), columns)
-        self.store = Store(np.empty((0, 0)))
-        self.sq, self.ids = Growing(), Growing((), np.int64)
-        self.coef, self.u = Growing((columns,)), Growing((len(kernels), columns))
-        self.moved = Growing((columns,))  # Σ|s|, where coef is -Σs
+        self.rule, self.kernels, self.outputs, self.n_jobs = rule, kernels, outputs, n_jobs
+        self.S = rule.scalars(len(kernels), outputs)
+        self.support = Support.none(len(kernels), outputs)
+        self.f_0: Start | None = None
 
     @classmethod
     def resume(
@@ -44,181 +71,212 @@ class Dual:
         rule: Rule,
         kernels: tuple[Kernel, ...],
         X: Any,
-        first: int,
+        ids: Array,
         coef: Array,
         u: Array,
         S: Scalars,
         n_jobs: int | None,
     ) -> Dual:
-        """A learner that has played rounds with rows of X, given what these left behind."""
+        """A learner that has learned rounds with rows of X, given what these left behind."""
         self = cls(rule, kernels, coef.shape[1], n_jobs)
         self._reserve(X)
         used = np.flatnonzero(coef.any(axis=1) | u.any(axis=(1, 2)))
-        _, points, sq = self._points(X, used, first)
-        for growing, values in (
-            (self.store, points), (self.sq, sq), (self.ids, first + used),
-            (self.coef, coef[used]), (self.u, u[used]), (self.moved, np.abs(coef[used])),
-        ):  # fmt: skip
-            growing.append(values)
+        _, points, sq = self._points(X, used, ids)
+        values = points, sq, ids[used], coef[used], np.abs(coef[used]), u[used]
+        for growing, x in zip(self.support, values, strict=True):
+            growing.append(x)
         self.S = S
         return self
 
-    def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
-        """Learn from the rows of X in this order; the rows of X have ids first, first + 1, …
+    @property
+    def t(self) -> float:
+        """Rounds so far."""
+        return float(self.S.t[0, 0])
 
-        A row that is a support row already (from an earlier pass over X) is not stored again.
-        Should a kernel function fail on the way, or an interrupt come, the block under way is lost
-        and no more.
+    def fresh(self) -> Dual:
+        """A learner of the same kind that has learned nothing yet."""
+        return Dual(self.rule, self.kernels, self.outputs, self.n_jobs)
+
+    def play(
+        self, X: Any, Y: Array, order: Array, r: Array, ids: Array | None = None
+    ) -> Iterator[Chunk]:
+        """Learn from the rows of X in this order; `ids` are their numbers, in ascending order.
+
+        A row that is a support row already (from an earlier pass over X) is not stored again. Should
+        a kernel function fail on the way, or an interrupt come, the block under way is lost and no
+        more.
         """
-        place = np.full(X.shape[0], -1, np.int32 if X.shape[0] + self.ids.n < 2**31 else np.int64)
-        ids = self.ids.values
-        known = np.flatnonzero((ids >= first) & (ids < first + X.shape[0]))
-        place[ids[known] - first] = known
+        ids = np.arange(X.shape[0]) if ids is None else ids
+        place = self._places(ids)
         self._reserve(X)
         with workers(self.n_jobs) as threads:
-            for at, P in chunks(order, self.columns, BLOCK):
-                n = self.ids.n
+            for at in chunks(order, BLOCK):
+                n, P = self.support.ids.n, np.zeros((at.stop - at.start, self.outputs))
                 try:
                     with one_blas_thread():
-                        self._play_block(X, Y, order[at], part(r, at), P, place, first, threads)
+                        self._play_block(X, ids, Rounds.of(Y, order[at], r[at]), place, threads, P)
                 except BaseException:
                     self._truncate(n)
                     raise
-                yield at, P
+                yield Chunk(order[at], r[at], P)
+
+    def _places(self, ids: Array) -> Array:
+        """Where each row is among the support rows; -1 where it is not."""
+        known = self.support.ids.values
+        place = np.full(len(ids), -1, np.int32 if len(ids) + len(known) < 2**31 else np.int64)
+        at = np.searchsorted(ids, known).clip(max=len(ids) - 1)
+        here = np.flatnonzero(ids[at] == known)
+        place[at[here]] = here
+        return place
 
     def _play_block(
-        self,
-        X: Any,
-        Y: Array,
-        order: Array,
-        r: Array,
-        P: Array,
-        place: Array,
-        first: int,
-        threads: Workers,
+        self, X: Any, ids: Array, rounds: Rounds, place: Array, threads: Workers, P: Array
     ) -> None:
-        rule, m, Q = self.rule, len(order), len(self.kernels)
-        A, points, a_sq = self._points(X, order, first)
+        m, Q = len(rounds.order), len(self.kernels)
+        A, points, a_sq = self._points(X, rounds.order, ids)
         own = partial(kernel_values, self.kernels, points, A, a_sq, a_sq)
-        G, (values,) = self._scores(A, a_sq, threads, [own])
-        K = np.stack(values)
+        G, (own_values,) = self._scores(A, a_sq, threads, [own])
+        K = np.stack(own_values)
         if not np.isfinite(G).all():
             raise ValueError(
                 "the kernel's values are not finite, or so large that sums of them are not"
             )
-        k_xx = np.stack([diagonal(k, values, a_sq) for k, values in zip(self.kernels, K)])
-        coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
+        k_xx = np.stack([diagonal(k, K_q, a_sq) for k, K_q in zip(self.kernels, K)])
+        if self.f_0 is not None:
+            P += self.f_0.offset + G[:, self.outputs :].sum(axis=0).T
+            G = np.ascontiguousarray(G[:, : self.outputs])
+        coef, u = np.zeros((m, self.outputs)), np.zeros((Q, m, self.outputs))
         S = Scalars(*(x.copy() for x in self.S))
-        _loops.learn_dual(
-            G, K, k_xx, Y, order, r, rule.grad, rule.theta(self.columns),
-            rule.coupled, rule.c, rule.a, rule.shares(self.kernels), rule.power, S, P, coef, u,
-        )  # fmt: skip
-        self._keep(points, a_sq, order, place, first, coef, u)
+        plugs = self.rule.plugs(self.outputs, self.rule.shares(self.kernels))
+        learn_dual(BlockValues(G, K, k_xx), rounds, plugs, S, coef, u, P)
+        self._keep(points, a_sq, ids, rounds.order, place, coef, u)
         self.S = S
 
     def _reserve(self, X: Any) -> None:
         """Room for all rows of X, so that none has to move when there are more support rows."""
-        for growing in (self.sq, self.ids, self.coef, self.u, self.moved):
+        for growing in self.support[1:]:
             growing.reserve(X.shape[0])
         if self.kernels[0].base is precomputed_base:
             X = np.empty((X.shape[0], 1))
-        if not self.store.width:
-            self.store = Store(X)
-        self.store.reserve(X)
+        if not self.support.rows.width:
+            self.support = self.support._replace(rows=Store(X))
+        self.support.rows.reserve(X)
 
-    def _points(self, X: Any, order: Array, first: int) -> tuple[Any, Any, Array]:
+    def _points(self, X: Any, order: Array, ids: Array) -> tuple[Any, Any, Array]:
         """Rows to be scored, the same as support rows, and their squared norms."""
         A = X[order]
         if self.kernels[0].base is precomputed_base:  # a support row is the number of its column
-            return A, (first + order)[:, None].astype(np.float64), np.zeros(len(order))
-        A = like(self.store.rows, A)
+            return A, ids[order][:, None].astype(np.float64), np.zeros(len(order))
+        A = like(self.support.rows.rows, A)
         return A, A, sq_norms(A)
 
     def _keep(
-        self, points: Any, sq: Array, order: Array, place: Array, first: int, coef: Array, u: Array
+        self, points: Any, sq: Array, ids: Array, order: Array, place: Array, coef: Array, u: Array
     ) -> None:
         """Store the rows that were updated and add to their coefficients."""
-        used = np.flatnonzero(coef.any(axis=1))
+        support, used = self.support, np.flatnonzero(coef.any(axis=1))
         rows, at = np.unique(order[used], return_index=True)
         new = place[rows] < 0
         rows, at = rows[new], used[at[new]]
-        place[rows] = self.ids.n + np.arange(len(rows))
-        self.store.append(points[at])
-        self.sq.append(sq[at])
-        self.ids.append(first + rows)
-        self.coef.append(np.zeros((len(rows), self.columns)))
-        self.moved.append(np.zeros((len(rows), self.columns)))
-        self.u.append(np.zeros((len(rows), len(self.kernels), self.columns)))
-        np.add.at(self.coef.values, place[order[used]], coef[used])
-        np.add.at(self.moved.values, place[order[used]], np.abs(coef[used]))
-        np.add.at(self.u.values, place[order[used]], u[:, used].transpose(1, 0, 2))
+        place[rows] = support.ids.n + np.arange(len(rows))
+        zero, zeros = np.zeros((len(rows), self.outputs)), np.zeros((len(rows), *u.shape[::2]))
+        values = points[at], sq[at], ids[rows], zero, zero, zeros
+        for growing, x in zip(support, values, strict=True):
+            growing.append(x)
+        if self.f_0 is not None:
+            self.f_0.coef.append(zeros)
+        to = place[order[used]]
+        np.add.at(support.coef.values, to, coef[used])
+        np.add.at(support.moved.values, to, np.abs(coef[used]))
+        np.add.at(support.u.values, to, u[:, used].transpose(1, 0, 2))
 
-    def mark(self) -> Any:
-        """What `roll_back` needs to undo all that comes after."""
-        measured = self.kernels, self.store, self.sq
-        sums = [growing.values.copy() for growing in (self.coef, self.u, self.moved)]
-        return self.ids.n, sums, self.S, measured
+    def mark(self, X: Any) -> Any:
+        """What `roll_back` needs to undo what is learned from rows that were not learned before."""
+        return self.support.ids.n, self.support, self.S, self.kernels, self.f_0
 
-    def roll_back(self, mark: Any) -> bool:
+    def roll_back(self, mark: Any) -> None:
         """Be as at the time of the mark."""
-        n, sums, self.S, (self.kernels, self.store, self.sq) = mark
+        n, self.support, self.S, self.kernels, self.f_0 = mark
         self._truncate(n)
-        self.coef.values[:], self.u.values[:], self.moved.values[:] = sums
-        return True
 
-    def restart(self) -> None:
-        """Begin the average anew: what is predicted has another unit from now on."""
+    def _truncate(self, n: int) -> None:
+        """Forget all support rows but the first n."""
+        self.support.truncate(n)
+        if self.f_0 is not None:
+            self.f_0.coef.truncate(n)
+
+    def forget_average(self) -> None:
+        """Begin the average anew."""
         zero = np.zeros_like(self.S.c_sum)
         self.S = self.S._replace(c_sum=zero, weight=np.zeros((1, 1)))
-        self.u.values[:] = 0.0
+        self.support = self.support._replace(u=self.support.u.cleared())
 
-    def remeasure(self, rows: Any, kernels: tuple[Kernel, ...]) -> None:
-        """Go on with the same support rows in other units, and with kernels made for these.
+    def restart(self, factor: Array, offset: Array) -> None:
+        """Go on from f_0 = factor · f̄ + offset, one of each per output, with g = 0."""
+        model = self.model()
+        with np.errstate(over="ignore"):
+            f_0 = np.clip(model.coef * factor[:, None], -1e150, 1e150)
+        before = 0.0 if model.offset is None else model.offset
+        coef = self.support.u.filled(f_0.transpose(2, 0, 1))
+        self.f_0 = Start(coef, factor * before + offset)
+        self.support = self.support._replace(coef=self.support.coef.cleared())
+        self.forget_average()
+        self.S = self.S._replace(g_norm_sq=np.zeros_like(self.S.g_norm_sq))
+
+    def rescale(self, change: Callable[[Any], Any], kernels: tuple[Kernel, ...]) -> None:
+        """Go on with the same support rows in another scale, and with kernels made for it.
 
         Each kernel's learner is then in the state it would be in had it been fed the same
         subgradients from the start: ‖g‖² and α are computed from the support. The average begins anew.
         """
         self.kernels = kernels
-        if not self.ids.n:
-            self.S = self.rule.scalars(len(kernels), self.columns)._replace(t=self.S.t.copy())
-            self.u = Growing((len(kernels), self.columns))
+        self.S = self.rule.scalars(len(kernels), self.outputs)._replace(t=self.S.t.copy())
+        if not self.support.ids.n:
+            self.support = Support.none(len(kernels), self.outputs)
             return
-        self.store, self.sq = Store(rows), Growing()
-        self.store.append(rows)
-        self.sq.append(sq_norms(rows))
-        coef = self.coef.values
+        rows, sq = change(self.support.rows.rows), Growing()
+        store = Store(rows)
+        store.append(rows)
+        sq.append(sq_norms(rows))
+        self.support = self.support._replace(rows=store, sq=sq, u=self.support.u.cleared())
+        g = self._at_support()
+        size = np.array([np.sqrt(k.diagonal(None, sq.values, k.theta)) for k in kernels])
+        self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,nj->qj", g, self.support.coef.values), 0.0)
+        self.S.alpha[:] += self.rule.a * (size @ self.support.moved.values)
+
+    def _at_support(self) -> Array:
+        """g at the support rows, of shape (kernels, outputs, support rows)."""
+        rows, sq = self.support.rows.rows, self.support.sq.values
         with workers(self.n_jobs) as threads, one_blas_thread():
             parts = [
-                self._scores(rows[lo : lo + BLOCK], self.sq.values[lo : lo + BLOCK], threads, [])[0]
-                for lo in range(0, self.ids.n, BLOCK)
+                self._scores(rows[lo : lo + BLOCK], sq[lo : lo + BLOCK], threads, [])[0]
+                for lo in range(0, len(sq), BLOCK)
             ]
-        g = np.concatenate(parts, axis=2) if parts else np.zeros((len(kernels), self.columns, 0))
-        size = np.array([np.sqrt(k.diagonal(None, self.sq.values, k.theta)) for k in kernels])
-        self.S = self.rule.scalars(len(kernels), self.columns)._replace(t=self.S.t.copy())
-        self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,nj->qj", g, coef), 0.0)
-        self.S.alpha[:] += self.rule.a * (size @ self.moved.values)
-        self.u.values[:] = 0.0
-
-    def _truncate(self, n: int) -> None:
-        """Forget all support rows but the first n."""
-        for growing in (self.store, self.sq, self.ids, self.coef, self.u, self.moved):
-            growing.truncate(n)
+        return np.concatenate(parts, axis=2)[:, : self.outputs]
 
     def _scores(
         self, A: Any, a_sq: Array, threads: Workers, more: list[Any]
     ) -> tuple[Array, list[Any]]:
-        """g(x) for the rows x of A, of shape (kernels, columns, rows), and what else was asked."""
-        coef = np.broadcast_to(self.coef.values, (len(self.kernels), *self.coef.values.shape))
-        S, s_sq = self.store.rows, self.sq.values
+        """g(x), and f_0(x) after it if there is one, for the rows of A, and what else was asked."""
+        support, g = self.support, self.support.coef.values
+        coef = np.broadcast_to(g, (len(self.kernels), *g.shape))
+        if self.f_0 is not None:
+            both = [coef, self.f_0.coef.values.transpose(1, 0, 2)]
+            coef = np.ascontiguousarray(np.concatenate(both, axis=2))
+        S, s_sq = support.rows.rows, support.sq.values
         return scores(self.kernels, S, s_sq, coef, A, a_sq, threads, more)
 
     def model(self, last: bool = False) -> Expansion:
         """f̄, or the f to come."""
-        g = np.broadcast_to(self.coef.values.T, (len(self.kernels), self.columns, self.ids.n))
-        b = self.rule.shares(self.kernels)
-        coef = self.rule.read_out(self.S, g, self.u.values.transpose(1, 2, 0), last, b)
-        rows = self.store.rows
-        return Expansion(self.kernels, self.ids.values, rows, self.sq.values, coef, self.n_jobs)
+        support, kernels = self.support, self.kernels
+        g = np.broadcast_to(support.coef.values.T, (len(kernels), self.outputs, support.ids.n))
+        b, u = self.rule.shares(kernels), support.u.values.transpose(1, 2, 0)
+        coef = self.rule.read_out(self.S, g, u, last, b)
+        if self.f_0 is not None:
+            coef = coef + self.f_0.coef.values.transpose(1, 2, 0)
+        offset = None if self.f_0 is None else self.f_0.offset
+        rows, sq, ids = support.rows.rows, support.sq.values, support.ids.values
+        return Expansion(kernels, ids, rows, sq, coef, self.n_jobs, offset)
 
 
 def diagonal(kernel: Kernel, K: Array, sq: Array) -> Array:

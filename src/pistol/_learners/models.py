@@ -1,4 +1,4 @@
-"""What learning leaves behind: a function f with one column an output, ready to be evaluated."""
+"""What learning leaves behind: a function f with one value per output, ready to be evaluated."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ IDLE = 1e-6  # a kernel of a smaller share is dropped
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """f_j(x) = ⟨w_j, x⟩ + w_j0, with the intercepts in the last column of `weights`."""
+    """f_j(x) = ⟨w_j, x⟩ + w_j0; one row of weights per output, the intercept last."""
 
     weights: Array
 
     def decide(self, X: Any) -> Array:
-        """Scores of shape (rows, columns)."""
+        """Scores of shape (rows, outputs)."""
         return np.asarray(safe_sparse_dot(X, self.weights[:, :-1].T)) + self.weights[:, -1]
 
     def norm(self) -> Array:
@@ -42,7 +42,7 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """f_j = Σ_q Σ_n coef[q, j, n] k_q(s_n, ·), over support rows s_n that have numbers `ids`."""
+    """f_j = offset_j + Σ_q Σ_n coef[q, j, n] k_q(s_n, ·), over support rows s_n with numbers `ids`."""
 
     kernels: tuple[Kernel, ...]
     ids: Array
@@ -50,9 +50,14 @@ class Expansion:
     sq: Array
     coef: Array
     n_jobs: int | None = None
+    offset: Array | None = None
 
     def decide(self, X: Any) -> Array:
-        """Scores of shape (rows, columns)."""
+        """Scores of shape (rows, outputs)."""
+        out = self._values(X)
+        return out if self.offset is None else out + self.offset
+
+    def _values(self, X: Any) -> Array:
         out = np.zeros((X.shape[0], self.coef.shape[1]))
         if len(self.ids) == 0:
             return out
@@ -78,7 +83,7 @@ class Expansion:
             return np.zeros(self.coef.shape[1])
         size = np.maximum(np.abs(self.coef).max(axis=(0, 2)), 1e-300)  # products may overflow
         unit = replace(self, coef=self.coef / size[:, None])
-        f = unit.decide(self.rows).T
+        f = unit._values(self.rows).T
         return _product(size, np.sqrt(np.maximum((f * unit.coef[0]).sum(axis=1), 0.0)))
 
     def shares(self) -> Array:
@@ -103,10 +108,8 @@ class Expansion:
     def without_zeros(self) -> Expansion:
         """The same function without the rows whose coefficients are all zero."""
         keep = np.flatnonzero(self.coef.any(axis=(0, 1)))
-        coef = self.coef[:, :, keep]
-        return Expansion(
-            self.kernels, self.ids[keep], self.rows[keep], self.sq[keep], coef, self.n_jobs
-        )
+        coef, ids = self.coef[:, :, keep], self.ids[keep]
+        return replace(self, ids=ids, rows=self.rows[keep], sq=self.sq[keep], coef=coef)
 
     @staticmethod
     def mean(models: Sequence[Expansion]) -> Expansion:
@@ -123,7 +126,9 @@ class Expansion:
         np.add.at(coef, place, np.concatenate([m.coef.transpose(2, 0, 1) for m in models]))
         sq = np.concatenate([model.sq for model in models])
         coef = coef.transpose(1, 2, 0) / len(models)
-        return Expansion(models[0].kernels, ids, rows[at], sq[at], coef, models[0].n_jobs)
+        offsets = [model.offset for model in models if model.offset is not None]
+        offset = np.sum(offsets, axis=0) / len(models) if offsets else None
+        return replace(models[0], ids=ids, rows=rows[at], sq=sq[at], coef=coef, offset=offset)
 
 
 def _product(a: Array, b: Array) -> Array:
@@ -133,3 +138,9 @@ def _product(a: Array, b: Array) -> Array:
 
 
 Model = Linear | Expansion
+
+
+def mean_model(models: Sequence[Any]) -> Model:
+    """The average of models of one kind."""
+    mean = type(models[0]).mean(models)
+    return mean.without_idle() if isinstance(mean, Expansion) else mean

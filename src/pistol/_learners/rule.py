@@ -1,27 +1,26 @@
-"""What all learners have in common: the rule they play by, and rounds in chunks."""
+"""What all learners have in common: the rule they follow, and rounds in chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._compiled import loops as _loops
 from .._compiled.plugs import address
-from .._compiled.types import Array, Scalars, read_only
+from .._compiled.types import Array, Plugs, Scalars, read_only
 from ..kernels import Kernel
 from ..losses import Loss
 from ..potentials import POTENTIALS
 
 AVERAGES: dict[str | None, float] = {"uniform": 0.0, "linear": 1.0, None: 0.0}
-Chunks = Iterator[tuple[slice, Array]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a learner plays by: the loss, how c_t is chosen, and how the f_t are averaged.
+    """What a learner follows: the loss, how c_t is chosen, and how the f_t are averaged.
 
     `average` is "uniform" (the paper), "linear" (weight t on f_t) or None (the last f).
     """
@@ -32,15 +31,26 @@ class Rule:
     b: float
     average: str | None
 
-    @property
-    def grad(self) -> Any:
-        """The loss's subgradient, as the loops take it."""
-        return address(self.loss.grad, 3)
+    def plugs(self, outputs: int, b: Array | None = None) -> Plugs:
+        """This rule for a learner of so many outputs, with the b of each kernel."""
+        return self._plugs(outputs, b, address(self._c, 4), 0)
 
-    @property
-    def c(self) -> Any:
-        """The potential, as the loops take it."""
-        return address(self._c, 4)
+    def plugs_per_coordinate(self, outputs: int) -> Plugs:
+        """The same for one learner per coordinate: all it needs of the potential is how b_t grows."""
+        return self._plugs(outputs, None, 0, _loops.GROWTHS[self.potential])
+
+    def _plugs(self, outputs: int, b: Array | None, potential: Any, growth: int) -> Plugs:
+        return Plugs(
+            grad=address(self.loss.grad, 3),
+            theta=self.theta(outputs),
+            coupled=self.coupled,
+            potential=potential,
+            growth=growth,
+            a=float(self.a),
+            b=read_only(np.array([self.b], float) if b is None else b),
+            L=float(self.loss.L),
+            power=self.power,
+        )
 
     @property
     def _c(self) -> Any:
@@ -52,13 +62,13 @@ class Rule:
         return POTENTIALS[self.potential]
 
     @property
-    def growth(self) -> int:
-        """How b_t grows: all that a coordinate needs to know of the potential."""
-        return _loops.GROWTHS[self.potential]
+    def value(self) -> Any:
+        """The loss's value, as the loops take it."""
+        return address(self.loss.value, 3)
 
     @property
     def coupled(self) -> int:
-        """Whether the loss compares the columns with each other."""
+        """Whether the loss compares the outputs with each other."""
         return int(self.loss.coupled)
 
     @property
@@ -66,9 +76,9 @@ class Rule:
         """ω_t = t^power."""
         return AVERAGES[self.average]
 
-    def scalars(self, kernels: int, columns: int) -> Scalars:
+    def scalars(self, kernels: int, outputs: int) -> Scalars:
         """Line 2 of Algorithm 3: g_0 = 0, α_0 = a L."""
-        shape = (kernels, columns)
+        shape = (kernels, outputs)
         return Scalars(
             g_norm_sq=np.zeros(shape),
             alpha=np.full(shape, max(self.a * self.loss.L, 1e-300)),
@@ -78,7 +88,7 @@ class Rule:
         )
 
     def next_c(self, S: Scalars, b: Array) -> Array:
-        """c of the round to come, for each kernel and column."""
+        """c of the round to come, for each kernel and output."""
         potential, t = self._c, float(S.t[0, 0])
         cells = zip(
             S.g_norm_sq.ravel(), S.alpha.ravel(), np.repeat(b, S.alpha.shape[1]), strict=True
@@ -87,7 +97,7 @@ class Rule:
         return np.reshape(c, S.alpha.shape)
 
     def read_out(self, S: Scalars, g: Array, u: Array, last: bool, b: Array) -> Array:
-        """Coefficients of f̄, or of the f to come, from those of g and u (kernel, column, …)."""
+        """Coefficients of f̄, or of the f to come, from those of g and u (kernel, output, …)."""
         shape = S.c_sum.shape + (1,) * (g.ndim - 2)
         if last or self.average is None:
             return self.next_c(S, b).reshape(shape) * g
@@ -95,21 +105,25 @@ class Rule:
 
     def shares(self, kernels: Sequence[Kernel]) -> Array:
         """b of every kernel."""
-        return read_only(np.array([self.b * kernel.share for kernel in kernels]))
+        return read_only(np.array([self.b * kernel.share for kernel in kernels], float))
 
-    def theta(self, columns: int) -> Array:
-        """The loss's own parameter for every column."""
+    def theta(self, outputs: int) -> Array:
+        """The loss's own parameter for every output."""
         levels = self.loss.levels
-        return read_only(np.array(levels) if levels else np.full(columns, self.loss.theta))
+        return read_only(
+            np.array(levels, float) if levels else np.full(outputs, float(self.loss.theta))
+        )
 
 
-def chunks(order: Array, columns: int, size: int) -> Chunks:
-    """Slices of the rounds, each with room for its predictions."""
+class Chunk(NamedTuple):
+    """Rounds that were learned together: their rows, their sizes, and what was predicted."""
+
+    rows: Array
+    r: Array
+    P: Array
+
+
+def chunks(order: Array, size: int) -> Iterator[slice]:
+    """Slices of the rounds."""
     for lo in range(0, len(order), size):
-        at = slice(lo, min(lo + size, len(order)))
-        yield at, np.empty((at.stop - lo, columns))
-
-
-def part(r: Array, at: slice) -> Array:
-    """A chunk of the rounds' sizes, which may be one number repeated."""
-    return read_only(np.ascontiguousarray(r[at]))
+        yield slice(lo, min(lo + size, len(order)))

@@ -36,6 +36,16 @@ class Growing:
     def truncate(self, n: int) -> None:
         self.n = n
 
+    def filled(self, values: Array) -> Growing:
+        """Another array of this kind, with these values."""
+        other = Growing(self._room.shape[1:], self._room.dtype)
+        other.append(values)
+        return other
+
+    def cleared(self) -> Growing:
+        """Another array of this length, of zeros."""
+        return self.filled(np.zeros_like(self.values))
+
     def __getstate__(self) -> dict[str, Any]:
         return {"_room": self.values.copy(), "n": self.n}
 

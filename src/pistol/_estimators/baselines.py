@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._compiled.types import Array
-from ._data.validation import check_choice
-from ._kernel_machines import KernelMachine
-from ._learners import AVERAGES, Rule
-from ._tasks import Classifier
-from .losses import LOSSES, Loss
-from .potentials import sgd_choice
+from .._training.tasks import classification
+from ..losses import Loss
+from . import views
+from .base import Estimator, Recipe
+from .kernel import kernel_family, kernel_tags
+from .rules import perceptron_rule, sgd_rule
+from .tasks import Classifier
 
 
-class AveragedSGDClassifier(KernelMachine, Classifier):
+class AveragedSGDClassifier(Classifier, Estimator):
     """Averaged stochastic gradient descent in a kernel space: the paper's Algorithm 1.
 
     The baseline that PiSTOL removes the step size from: c_t = η on the same loop.
@@ -36,15 +36,15 @@ class AveragedSGDClassifier(KernelMachine, Classifier):
     average : "linear", "uniform" or None, default="uniform"
         Weight t on f_t, the paper's equal weights, or the last f.
     passes : int, default=1
-        How often `fit` plays the rows.
+        How many times `fit` goes over the rows.
     orders : int or None, default=1
-        Random orders whose models are averaged; None plays the rows as they come.
+        Shuffled orders whose models are averaged; None learns the rows in the order given.
     random_state : int, RandomState or None, default=None
-        Seeds the random orders.
+        Seeds the shuffled orders.
     class_weight : dict, "balanced" or None, default=None
         Factors on the sample weights.
     n_jobs : int or None, default=None
-        Threads that share the kernel values; None means all cores.
+        As in :class:`PistolClassifier`.
     verbose : bool, default=False
         Print online loss and error each time the number of rounds has doubled.
 
@@ -55,7 +55,7 @@ class AveragedSGDClassifier(KernelMachine, Classifier):
     support_, support_vectors_, dual_coef_, n_support_ : arrays and int
         The model's expansion.
     t_ : float
-        Rounds played.
+        Rounds learned.
     online_loss_, online_error_ : float
         Mean loss and error on each row before it was learned.
     norm_ : float or array
@@ -101,13 +101,25 @@ class AveragedSGDClassifier(KernelMachine, Classifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _rule(self, T: float | None) -> Rule:
-        check_choice("average", self.average, AVERAGES)
-        potential, eta = sgd_choice(self.eta, T)
-        return Rule(self._loss(), potential, 1.0, eta, self.average)
+    support_ = views.support_
+    support_vectors_ = views.support_vectors_
+    dual_coef_ = views.dual_coef_
+    n_support_ = views.n_support_
+    kernel_weights_ = views.kernel_weights_
+    norm_ = views.kernel_norm_
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            task=lambda y, classes: classification(self.loss, y, classes),
+            family=kernel_family(self),
+            rule=sgd_rule(self.eta, self.average),
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        return kernel_tags(self, super().__sklearn_tags__())
 
 
-class KernelPerceptron(KernelMachine, Classifier):
+class KernelPerceptron(Classifier, Estimator):
     """The kernel Perceptron: the paper's Algorithm 2.
 
     Parameters
@@ -123,15 +135,15 @@ class KernelPerceptron(KernelMachine, Classifier):
     average : "linear", "uniform" or None, default=None
         The algorithm returns its last f; an average makes it the averaged Perceptron.
     passes : int, default=1
-        How often `fit` plays the rows.
+        How many times `fit` goes over the rows.
     orders : int or None, default=1
-        Random orders whose models are averaged; None plays the rows as they come.
+        Shuffled orders whose models are averaged; None learns the rows in the order given.
     random_state : int, RandomState or None, default=None
-        Seeds the random orders.
+        Seeds the shuffled orders.
     class_weight : dict, "balanced" or None, default=None
         Factors on the sample weights.
     n_jobs : int or None, default=None
-        Threads that share the kernel values; None means all cores.
+        As in :class:`PistolClassifier`.
     verbose : bool, default=False
         Print online loss and error each time the number of rounds has doubled.
 
@@ -142,7 +154,7 @@ class KernelPerceptron(KernelMachine, Classifier):
     support_, support_vectors_, dual_coef_, n_support_ : arrays and int
         The model's expansion.
     t_ : float
-        Rounds played.
+        Rounds learned.
     online_loss_, online_error_ : float
         Mean loss and share of mistakes on each row before it was learned.
     norm_ : float or array
@@ -184,13 +196,19 @@ class KernelPerceptron(KernelMachine, Classifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _loss(self) -> Loss:
-        return LOSSES["perceptron"]
+    support_ = views.support_
+    support_vectors_ = views.support_vectors_
+    dual_coef_ = views.dual_coef_
+    n_support_ = views.n_support_
+    kernel_weights_ = views.kernel_weights_
+    norm_ = views.kernel_norm_
 
-    def _mistakes(self, P: Array, Y: Array) -> Array:
-        """Algorithm 2 takes a score of zero for a mistake."""
-        return P[:, 0] * Y[:, 0] <= 0 if P.shape[1] == 1 else super()._mistakes(P, Y)
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            task=lambda y, classes: classification("perceptron", y, classes, zero_is_wrong=True),
+            family=kernel_family(self),
+            rule=perceptron_rule(self.average),
+        )
 
-    def _rule(self, T: float | None) -> Rule:
-        check_choice("average", self.average, AVERAGES)
-        return Rule(self._loss(), "constant", 1.0, 1.0, self.average)
+    def __sklearn_tags__(self) -> Any:
+        return kernel_tags(self, super().__sklearn_tags__())

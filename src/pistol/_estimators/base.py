@@ -1,0 +1,200 @@
+"""The one shell: from scikit-learn's calls to training and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._compiled.types import Array, read_only
+from .._data.ordering import as_given, round_size
+from .._data.validation import check_count, check_first, check_more, check_rows, check_weight
+from .._learners import Rule
+from .._training.batch import Problem, Setup, train
+from .._training.families import Data, Family
+from .._training.fitted import Columns, Fitted, undone_on_error
+from .._training.stream import begin_stream, learn_stream
+from .._training.tasks import Task
+from .._training.watch import Watch
+from ..losses import Loss
+
+# Parameters that partial_fit does not look at: they may change in mid-stream.
+FREE = {"passes", "orders", "random_state", "n_jobs", "verbose"}
+
+
+class Recipe(NamedTuple):
+    """What the parameters of an estimator say: what is asked, what learns, and by which rule."""
+
+    task: Callable[[Any, Any], Task]  # from y and classes
+    family: Family
+    rule: Callable[[Loss, float | None, float], Rule]  # from loss, rounds to come and their size
+    drift: bool = False
+
+    def problem(self, task: Task, family: Family) -> Problem:
+        """The problem of learning this task."""
+        return Problem(task, family, lambda T, size: self.rule(task.loss, T, size), self.drift)
+
+
+class Estimator(CallbackSupportMixin, BaseEstimator):
+    """An estimator that learns in rounds. Its classes say by a `Recipe` what that means."""
+
+    _recipe: Callable[[], Recipe]
+    fitted_: Fitted
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from all rows, forgetting what was learned before.
+
+        A call that fails or is interrupted leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of k counts as k copies of the row, a weight of 0 as none. Weights are counts:
+            scale them to a mean of 1, or little is learned. Large weights cost no more time than
+            small ones: up to 4,096 copies, or 8 per row if that is more, are learned one by one;
+            beyond that several copies are learned at once.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        recipe = self._recipe()
+        check_count("passes", self.passes, auto=True)
+        check_count("orders", self.orders, auto=True, none="the rows as they come")
+        Z, t, names = check_first(self, X, _given(self, y))
+        task = recipe.task(t, None)
+        data = _prepared(self, recipe.family, task, Z, t, sample_weight, 0, whole=True)
+        setup = Setup(
+            self.passes,
+            self.orders,
+            lambda: check_random_state(self.random_state),
+            Columns(Z.shape[1], names),
+            Z.shape[0],
+            self.get_params(deep=False),
+        )
+        problem = recipe.problem(task, recipe.family)
+        self.fitted_ = train(data, problem, setup, Watch(self, X, y))
+        return self
+
+    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        """`partial_fit` of classifiers and regressors."""
+        recipe, watch = self._recipe(), Watch(self, X, y)
+        known: Fitted | None = getattr(self, "fitted_", None)
+        if known is None:
+            X, y, names = check_first(self, X, _given(self, y))
+            task, family, n = recipe.task(y, classes), recipe.family, 0
+        else:
+            _check_settings(self, known)
+            X, y = check_more(self, X, _given(self, y))
+            task, family, n = known.task, known.family, known.counts.rows
+        data = _prepared(self, family, task, X, y, sample_weight, n, whole=False)
+        problem = recipe.problem(task, family)
+        if known is None:
+            size, settings = round_size(data.weight), self.get_params(deep=False)
+            columns = Columns(X.shape[1], names)
+            known = begin_stream(data, problem, None, size, columns, settings)
+        with undone_on_error(known, data.X):
+            rounds = as_given(data.weight, known.counts.size)
+            watch.begin(1)
+            new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
+            self.fitted_ = watch.end(new)
+        return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return fitted(self).columns.n
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the features, where X had any."""
+        names = fitted(self).columns.names
+        if names is None:
+            raise AttributeError("X had no feature names")
+        return names
+
+    @property
+    def passes_(self) -> int:
+        """How many times the rows were learned."""
+        return fitted(self).passes
+
+    @property
+    def t_(self) -> float:
+        """Rounds learned by each shuffled order: the sum of the sample weights, for every pass."""
+        return fitted(self).learners[0].t
+
+    @property
+    def online_loss_(self) -> float:
+        """Mean loss on each row before it was learned: an honest estimate that costs nothing."""
+        return fitted(self).online.mean_loss
+
+    @property
+    def online_error_(self) -> float:
+        """Mean error on each row before it was learned (absolute error in regression)."""
+        return fitted(self).online.mean_error
+
+
+def fitted(estimator: Any) -> Fitted:
+    """What an estimator has learned; an error that `hasattr` understands if nothing."""
+    if not hasattr(estimator, "fitted_"):
+        raise AttributeError(f"this {type(estimator).__name__} is not fitted yet")
+    return estimator.fitted_
+
+
+def scores(estimator: Any, X: Any) -> tuple[Fitted, Array]:
+    """What an estimator has learned, and its scores of shape (rows, outputs)."""
+    check_is_fitted(estimator, "fitted_")
+    known = estimator.fitted_
+    return known, np.concatenate(list(known.scores(check_rows(estimator, X))))
+
+
+def _given(estimator: Any, y: Any) -> Any:
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    return y
+
+
+def _prepared(
+    estimator: Any,
+    family: Family,
+    task: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    n: int,
+    whole: bool,
+) -> Data:
+    """Checked rows with encoded targets and weights; rows of weight zero are dropped."""
+    family.check(X, None if whole else slice(n, n + X.shape[0]))
+    weight = check_weight(sample_weight, X, zero=n > 0)
+    Y = task.encode(y)
+    if getattr(estimator, "class_weight", None) is not None:
+        weight = task.row_weight(estimator.class_weight, y, weight)
+    ids = np.arange(n, n + X.shape[0])
+    if weight.all():
+        return Data(X, read_only(Y), weight, ids)
+    keep = np.flatnonzero(weight)
+    return Data(X[keep], read_only(Y[keep]), weight[keep], ids[keep])
+
+
+def _check_settings(estimator: Any, known: Fitted) -> None:
+    """Refuse parameters that were changed since the first call."""
+    for name, value in estimator.get_params(deep=False).items():
+        before = known.settings.get(name)
+        if name not in FREE and not (value is before or value == before):
+            raise ValueError(
+                f"{name} was {before!r} when training began and is {value!r} now; a stream goes on "
+                f"with the parameters it began with. Set {name} back, or call fit to begin anew"
+            )

@@ -1,0 +1,49 @@
+"""From constructor parameters to the rule that learners follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from .._data.validation import check_choice, check_number
+from .._learners import AVERAGES, Rule
+from ..losses import Loss
+from ..potentials import pistol_choice, sgd_choice
+
+RuleFor = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to come, size of a round
+
+
+def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -> RuleFor:
+    """PiSTOL: c_t = (b/α) exp(‖g‖²/2α)."""
+    a = check_number("a", a)
+    check_choice("average", average, AVERAGES)
+    pistol_choice(b, a, 1.0, 1.0, anytime)  # refuses what is no b
+
+    def rule(loss: Loss, T: float | None, size: float) -> Rule:
+        potential, number = pistol_choice(b, a, loss.L, T, anytime)
+        return Rule(_sized(loss, size), potential, a, number, average)
+
+    return rule
+
+
+def sgd_rule(eta: str | float, average: str | None) -> RuleFor:
+    """Averaged SGD: c_t = η."""
+    check_choice("average", average, AVERAGES)
+    sgd_choice(eta, 1.0)  # refuses what is no η
+
+    def rule(loss: Loss, T: float | None, size: float) -> Rule:
+        potential, number = sgd_choice(eta, T)
+        return Rule(_sized(loss, size), potential, 1.0, number, average)
+
+    return rule
+
+
+def perceptron_rule(average: str | None) -> RuleFor:
+    """The Perceptron: c_t = 1."""
+    check_choice("average", average, AVERAGES)
+    return lambda loss, T, size: Rule(_sized(loss, size), "constant", 1.0, 1.0, average)
+
+
+def _sized(loss: Loss, size: float) -> Loss:
+    """The loss of rounds of this size: L bounds the gradient of one round."""
+    return loss if size == 1.0 else replace(loss, L=loss.L * size)

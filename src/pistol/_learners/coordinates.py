@@ -1,0 +1,108 @@
+"""The linear kernel with one scalar learner per coordinate (Appendix A)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._compiled.loops import (
+    FIELDS,
+    G_SUM,
+    INVERSE_M,
+    SEEN,
+    THETA,
+    W_SUM,
+    M,
+    W,
+    learn_coordinates,
+)
+from .._compiled.rows import as_rows
+from .._compiled.types import Array, Rounds, Scalars
+from .models import Linear
+from .primal import CHUNK, affine, predictions, touched
+from .rule import Chunk, Rule, chunks
+
+
+class Coordinates:
+    """One scalar learner per coordinate (Appendix A), each in the scale of its own feature.
+
+    `x_max` is a bound on all |x_i| known beforehand, the appendix's 1; with 0 every coordinate is
+    scaled by its largest magnitude so far, and the predictions do not depend on units.
+    """
+
+    def __init__(
+        self, rule: Rule, features: int, outputs: int, bias: float = 0.0, x_max: float = 0.0
+    ) -> None:
+        self.rule, self.bias, self.x_max = rule, bias, x_max
+        self.S = rule.scalars(1, outputs)
+        self.state = np.zeros((outputs, features + 1, FIELDS))
+        self.f_0: Array | None = None  # weights, the intercept last
+        if x_max:
+            self.state[:, :, M], self.state[:, :, INVERSE_M] = x_max, 1.0 / x_max
+
+    @property
+    def t(self) -> float:
+        """Rounds so far."""
+        return float(self.S.t[0, 0])
+
+    @property
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients, which grow as long as anything is learned."""
+        return self.state[:, :, G_SUM]
+
+    def fresh(self) -> Coordinates:
+        """A learner of the same kind that has learned nothing yet."""
+        outputs, features, _ = self.state.shape
+        return Coordinates(self.rule, features - 1, outputs, self.bias, self.x_max)
+
+    def play(
+        self, X: Any, Y: Array, order: Array, r: Array, ids: Array | None = None
+    ) -> Iterator[Chunk]:
+        """Learn from the rows of X in this order, each round of size r."""
+        rows, plugs = as_rows(X), self.rule.plugs_per_coordinate(len(self.state))
+        for at in chunks(order, CHUNK):
+            P = predictions(self.f_0, X, order[at], len(self.state))
+            rounds = Rounds.of(Y, order[at], r[at])
+            learn_coordinates(rows, rounds, plugs, self.S, self.state, self.bias, P)
+            yield Chunk(order[at], r[at], P)
+
+    def model(self, last: bool = False) -> Linear:
+        """f̄, or the f to come."""
+        weights, total = self.state[:, :, W].copy(), self.S.weight[0, 0]
+        if not last and self.rule.average is not None:
+            seen, shares = self.state[:, :, SEEN], self.state[:, :, W_SUM]
+            weights = (shares + weights * (total - seen)) / max(total, 1e-300)
+        weights[:, -1] *= self.bias
+        return Linear(weights if self.f_0 is None else weights + self.f_0)
+
+    def forget_average(self) -> None:
+        """Begin the average anew."""
+        self.state = self.state.copy()
+        self.state[:, :, [W_SUM, SEEN]] = 0.0
+        self.S = self.S._replace(weight=np.zeros((1, 1)))
+
+    def restart(self, factor: Array, offset: Array) -> None:
+        """Go on from f_0 = factor · f̄ + offset, one of each per output."""
+        features = self.state.shape[1] - 1
+        self.start_from(affine(self.model().weights, factor, offset), np.ones(features))
+
+    def start_from(self, weights: Array, ratio: Array) -> None:
+        """Go on from f_0 with these weights, with rows whose features were multiplied by ratio."""
+        self.f_0 = weights
+        self.forget_average()
+        self.state[:, :, [THETA, W]] = 0.0
+        self.state[:, :-1, [M, G_SUM]] *= ratio[:, None]
+        self.state[:, :-1, INVERSE_M] /= ratio
+
+    def mark(self, X: Any) -> Any:
+        """What `roll_back` needs to undo what is learned from the rows of X."""
+        at = touched(X, self.state.shape[1])
+        S = Scalars(*(x.copy() for x in self.S))
+        return at, self.state, self.state[:, at].copy(), S, self.f_0
+
+    def roll_back(self, mark: Any) -> None:
+        """Be as at the time of the mark."""
+        at, self.state, values, self.S, self.f_0 = mark
+        self.state[:, at] = values

@@ -1,0 +1,135 @@
+"""The linear kernel with g as a vector."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._compiled.loops import learn_primal
+from .._compiled.rows import as_rows
+from .._compiled.types import Array, Rounds, Scalars
+from .models import Linear
+from .rule import Chunk, Rule, chunks
+
+CHUNK = 8192  # rounds between two yields
+
+
+class Primal:
+    """g as one vector per output: the linear kernel, dense or sparse rows, any number of features."""
+
+    def __init__(self, rule: Rule, features: int, outputs: int, bias: float = 0.0) -> None:
+        self.rule, self.bias = rule, bias
+        self.S = rule.scalars(1, outputs)
+        self.g, self.u = np.zeros((2, outputs, features + 1))
+        self.f_0: Array | None = None  # weights, the intercept last
+
+    @property
+    def t(self) -> float:
+        """Rounds so far."""
+        return float(self.S.t[0, 0])
+
+    @property
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients, which grow as long as anything is learned."""
+        return self.S.alpha
+
+    def fresh(self) -> Primal:
+        """A learner of the same kind that has learned nothing yet."""
+        return Primal(self.rule, self.g.shape[1] - 1, len(self.g), self.bias)
+
+    def play(
+        self, X: Any, Y: Array, order: Array, r: Array, ids: Array | None = None
+    ) -> Iterator[Chunk]:
+        """Learn from the rows of X in this order, each round of size r."""
+        rows, plugs = as_rows(X), self.rule.plugs(len(self.g))
+        for at in chunks(order, CHUNK):
+            P = predictions(self.f_0, X, order[at], len(self.g))
+            rounds = Rounds.of(Y, order[at], r[at])
+            learn_primal(rows, rounds, plugs, self.S, self.g, self.u, self.bias, P)
+            yield Chunk(order[at], r[at], P)
+
+    def model(self, last: bool = False) -> Linear:
+        """f̄, or the f to come."""
+        b = np.array([self.rule.b])
+        weights = self.rule.read_out(self.S, self.g[None], self.u[None], last, b)[0]
+        weights[:, -1] *= self.bias
+        return Linear(weights if self.f_0 is None else weights + self.f_0)
+
+    def forget_average(self) -> None:
+        """Begin the average anew."""
+        self.u = np.zeros_like(self.u)
+        self.S = self.S._replace(c_sum=0.0 * self.S.c_sum, weight=np.zeros((1, 1)))
+
+    def restart(self, factor: Array, offset: Array) -> None:
+        """Go on from f_0 = factor · f̄ + offset, one of each per output."""
+        self.start_from(affine(self.model().weights, factor, offset), np.ones(self.g.shape[1] - 1))
+
+    def start_from(self, weights: Array, ratio: Array) -> None:
+        """Go on from f_0 with these weights, with rows whose features were multiplied by ratio."""
+        self.f_0, self.g = weights, np.zeros_like(self.g)
+        self.forget_average()
+        self.S = self.S._replace(g_norm_sq=0.0 * self.S.g_norm_sq)
+
+    def mark(self, X: Any) -> Any:
+        """What `roll_back` needs to undo what is learned from the rows of X."""
+        at = touched(X, self.g.shape[1])
+        arrays = [(x, x[:, at].copy()) for x in (self.g, self.u)]
+        return at, arrays, Scalars(*(x.copy() for x in self.S)), self.f_0
+
+    def roll_back(self, mark: Any) -> None:
+        """Be as at the time of the mark."""
+        at, ((self.g, g), (self.u, u)), self.S, self.f_0 = mark
+        self.g[:, at], self.u[:, at] = g, u
+
+
+def predictions(f_0: Array | None, X: Any, rows: Array, outputs: int) -> Array:
+    """f_0 at these rows, to which the loops add."""
+    if f_0 is None:
+        return np.zeros((len(rows), outputs))
+    return Linear(f_0).decide(X[rows])
+
+
+def affine(weights: Array, factor: Array, offset: Array) -> Array:
+    """Weights of factor · f + offset, one of each per output."""
+    with np.errstate(over="ignore"):
+        out = np.clip(weights * factor[:, None], -1e150, 1e150)
+    out[:, -1] += offset
+    return out
+
+
+def touched(X: Any, n: int) -> Any:
+    """The weights that learning from the rows of X may change; the last one is the intercept."""
+    return np.append(np.unique(X.indices), n - 1) if sp.issparse(X) else slice(None)
+
+
+class RowsRun:
+    """A learner that goes over the rows of X again and again."""
+
+    def __init__(self, learner: Any, X: Any) -> None:
+        self.running, self.X = learner, X
+
+    @property
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients."""
+        return self.running.alpha
+
+    def learn(self, V: Array, order: Array, r: Array) -> Array:
+        """Learn these rounds; what was predicted in them."""
+        parts = [chunk.P for chunk in self.running.play(self.X, V, order, r)]
+        return np.concatenate(parts) if parts else np.empty((0, V.shape[1]))
+
+    def scores(self, at: Array) -> Array:
+        """f̄ at the rows with these numbers."""
+        return self.running.model().decide(self.X[at])
+
+    def snapshot(self) -> Any:
+        """What has been learned so far."""
+        return copy.deepcopy(self.running)
+
+    def learner(self, kept: Any = None) -> Any:
+        """The learner, as it was at a snapshot if one is given."""
+        return kept or self.running

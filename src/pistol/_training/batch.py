@@ -1,0 +1,235 @@
+"""`fit`: a race on held-out rows where something is left to choose, then shuffled orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compiled.threads import one_blas_thread, workers
+from .._compiled.types import Array, read_only
+from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
+from .._learners import Chunk, Learner, Rule
+from .families import Candidate, Data, Family
+from .fitted import Columns, Counts, Fitted, Online
+from .plan import Plan, Race, make_plan
+from .race import Candidate as Racer
+from .race import Folds, Run, assign_folds, one_pass, race
+from .stream import begin_stream, learn_stream
+from .tasks import Task
+from .watch import Watch
+
+RuleFor = Callable[[float | None, float], Rule]  # from the rounds to come and their size to a rule
+
+
+class Problem(NamedTuple):
+    """What is asked, what learns, and by which rule."""
+
+    task: Task
+    family: Family
+    rule: RuleFor
+    drift: bool = False
+
+
+class Setup(NamedTuple):
+    """The rest of what a fit needs to know."""
+
+    passes: int | str
+    orders: int | str | None
+    random: Callable[[], np.random.RandomState]
+    columns: Columns
+    n_rows: int  # rows given, those of weight zero included
+    settings: dict[str, Any]
+
+
+def train(data: Data, problem: Problem, setup: Setup, watch: Watch) -> Fitted:
+    """Learn from all rows of a data set."""
+    size = round_size(data.weight)
+    rounds = as_given(data.weight, size)
+    plan = make_plan(
+        len(rounds.rows),
+        setup.passes,
+        setup.orders,
+        problem.family.limits,
+        data.X.shape[1],
+        data.Y.shape[1],
+    )
+    if plan.orders is None:
+        return _as_they_come(data, rounds, problem, setup, plan.passes, size, watch)
+    return _shuffled(data, rounds, problem, setup, plan, size, watch)
+
+
+def _as_they_come(
+    data: Data, rounds: Rounds, problem: Problem, setup: Setup, passes: int, size: float, watch: Any
+) -> Fitted:
+    """What `partial_fit` would learn from these rows, for each pass."""
+    T = float(data.weight.sum()) * passes
+    fitted = begin_stream(data, problem, T, size, setup.columns, setup.settings)
+    watch.begin(passes)
+    fitted = learn_stream(fitted, data, rounds, problem, passes, setup.n_rows, watch)
+    return watch.end(replace(fitted, passes=passes))
+
+
+def _shuffled(
+    data: Data, rounds: Rounds, problem: Problem, setup: Setup, plan: Plan, size: float, watch: Any
+) -> Fitted:
+    """Shuffled orders, with a race where the plan has one."""
+    task, family = problem.task, problem.family
+    # hashes are of the rows as given: scaled values are rounded
+    hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))
+    scaler = family.scaler(data.X, data.weight)
+    targets = task.scaler(data.Y, data.weight)
+    scaled = data._replace(X=scaler.transform(data.X), Y=targets.transform(data.Y))
+    counts = Counts(setup.n_rows, len(rounds.rows), size)
+    blank = Fitted(
+        task, family, setup.columns, scaler, targets, [], 0, Online(), counts,
+        settings=setup.settings,
+    )  # fmt: skip
+    work = _Work(scaled, rounds, hashes, problem, setup, size, blank)
+    if plan.race is None:
+        watch.begin(plan.passes * (plan.orders or 1))
+        candidate = family.usual(scaled.X, scaled.weight, scaler)
+        return watch.end(_orders(work, candidate, plan.orders or 1, plan.passes, watch))
+    if not plan.race.sample:
+        watch.begin(None)
+        return watch.end(_race(work, plan.race, watch).fitted)
+    chosen = _race(_sample(work, plan.race.sample), plan.race, None)
+    passes = max(1, min(chosen.fitted.passes, plan.passes))
+    work = work._replace(data=scaled._replace(X=family.compact(scaled.X)))
+    watch.begin(passes * (plan.orders or 1))
+    return watch.end(_orders(work, chosen.candidate, plan.orders or 1, passes, watch, True))
+
+
+class _Work(NamedTuple):
+    """Scaled rows and all that is known before anything is learned."""
+
+    data: Data
+    rounds: Rounds
+    hashes: Array
+    problem: Problem
+    setup: Setup
+    size: float
+    blank: Fitted  # the result but for learners and what they tell
+
+    def learner(self, candidate: Candidate, rule: Rule) -> Learner:
+        """A new learner for these rows."""
+        X, Y = self.data.X, self.data.Y
+        return self.problem.family.learner(candidate, X.shape[1], Y.shape[1], rule)
+
+
+def _sample(work: _Work, n: int) -> _Work:
+    """The same with n of the rounds."""
+    rows, weight = sampled(work.hashes, work.rounds, n)
+    X, Y, _, ids = work.data
+    data = Data(X[rows], read_only(Y[rows]), weight, ids[rows])
+    rounds = as_given(weight, work.size)
+    return work._replace(data=data, rounds=rounds, hashes=work.hashes[rows])
+
+
+def _orders(
+    work: _Work,
+    candidate: Candidate,
+    orders: int,
+    passes: int,
+    watch: Watch,
+    calibrate: bool = False,
+) -> Fitted:
+    """Learn some shuffled orders of all rows, each some passes long."""
+    data, task, targets = work.data, work.problem.task, work.blank.targets
+    rule = work.problem.rule(float(data.weight.sum()) * passes, work.size)
+    learners = [work.learner(candidate, rule) for _ in range(orders)]
+    seeds = work.setup.random().randint(2**31 - 1, size=(orders, passes))
+    online, told = Online(), []
+    now = partial(replace, work.blank, learners=learners, passes=passes)
+
+    for learner, row in zip(learners, seeds, strict=True):
+        for number, seed in enumerate(row):
+            watch.begin_pass()
+            order, r = shuffled(work.hashes, work.rounds, seed)
+            for chunk in learner.play(data.X, data.Y, order, r, data.ids):
+                if number == 0:
+                    online = online.then(chunk, data.Y, task, targets, rule)
+                    told.append(chunk)
+                if watch.rows(online, partial(now, online=online)):
+                    break
+            if watch.end_pass(online, partial(now, online=online)):
+                break
+    T = _temperature(task, told[len(told) // 2 :], data.Y) if calibrate else None
+    return now(online=online, temperature=T)
+
+
+def _temperature(task: Task, chunks: list[Chunk], V: Array) -> float | None:
+    """The temperature that suits predictions made before their rows were learned."""
+    rows, r, P = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+    return task.temperature(P, V[rows], r)
+
+
+class _Chosen(NamedTuple):
+    """What a race chose, and what was learned on the way."""
+
+    candidate: Candidate
+    fitted: Fitted
+
+
+def _race(work: _Work, plan: Race, watch: Watch | None) -> _Chosen:
+    """A race, and the shuffled orders of all rows that follow it."""
+    data, family = work.data, work.problem.family
+    seed = int(work.setup.random().randint(2**31 - 1))
+    rounds = shuffled(work.hashes, work.rounds, 0)
+    groups = work.problem.task.groups(data.Y)[rounds.rows]
+    folds = Folds(rounds, assign_folds(groups, rounds.r, plan.folds), plan.folds, seed)
+    rule = work.problem.rule(float(data.weight.sum()), work.size)
+    V = read_only(data.Y[rounds.rows])
+    loss = work.problem.task.held_out_loss(V, rounds.r, rule)
+    with workers(family.n_jobs) as threads, one_blas_thread():
+        candidates = family.candidates(data.X, data.weight, work.blank.scaler)
+        makers = family.runs(candidates, data, rule, threads)
+        for best in race(makers, data.Y, folds, loss, plan.most, threads):
+            if watch is not None and _stopped(work, best, rule, watch):
+                break
+        more = [makers[best.number]() for _ in range(plan.full)]
+        every = np.arange(len(rounds.rows))
+        threads.run(
+            [
+                partial(
+                    _all_passes, run, data.Y, rounds, every, (seed, plan.folds + i), best.passes
+                )
+                for i, run in enumerate(more)
+            ]
+        )
+    fitted = _so_far(work, best, rule)
+    full = [run.learner() for run in more]
+    learners = [*fitted.learners, *full] if plan.keep else full or fitted.learners
+    T = work.problem.task.temperature(best.held_out, V, rounds.r)
+    return _Chosen(candidates[best.number], replace(fitted, learners=learners, temperature=T))
+
+
+def _all_passes(
+    run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, ...], passes: int
+) -> None:
+    for number in range(passes):
+        one_pass(run, V, rounds, among, (*seed, number))
+
+
+def _stopped(work: _Work, best: Racer, rule: Rule, watch: Watch) -> bool:
+    """Show what the race has come to; whether a callback asks to stop."""
+    if not watch.active:
+        return False
+    watch.begin_pass()
+    return watch.end_pass(_online(work, best, rule), lambda: _so_far(work, best, rule))
+
+
+def _so_far(work: _Work, best: Racer, rule: Rule) -> Fitted:
+    online = _online(work, best, rule)
+    return replace(work.blank, learners=best.learners(), passes=best.passes, online=online)
+
+
+def _online(work: _Work, best: Racer, rule: Rule) -> Online:
+    """What the first passes of the best candidate so far say."""
+    online, task = Online(), work.problem.task
+    for chunk in best.first:
+        online = online.then(chunk, work.data.Y, task, work.blank.targets, rule)
+    return online

@@ -1,0 +1,299 @@
+"""What learns: kernel machines, or linear models. A family makes learners and scales their rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._compiled.threads import Workers
+from .._compiled.types import Array
+from .._data.ordering import content, mix
+from .._data.origin import OriginScaler, origin_scaler
+from .._data.scaling import (
+    Moments,
+    Scaler,
+    Unscaled,
+    moments_of,
+    near,
+    scaler_of,
+    stays_sparse,
+    typical_square,
+)
+from .._data.sums import MIXED, SUMS
+from .._data.validation import check_choice, check_gram, check_number
+from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
+from ..kernels import Kernel, get_kernel, scale_gamma
+from .plan import Limits
+from .race import Run
+
+Candidate = tuple[Kernel, ...]  # the kernels of a sum; none for linear models
+
+
+class Data(NamedTuple):
+    """Rows, targets and weights: as given or scaled, never both under one name."""
+
+    X: Any
+    Y: Array
+    weight: Array
+    ids: Array  # numbers of the rows, counted over all rows seen
+
+
+class Revision(NamedTuple):
+    """A new scaler for a stream, and what each learner does to go on with it."""
+
+    scaler: Any
+    typical_sq: float
+    carry: Callable[[Any], None]
+
+
+class Family(Protocol):
+    """What training asks of a family. It knows nothing of tasks."""
+
+    n_jobs: int | None
+
+    @property
+    def limits(self) -> Limits:
+        """What it can afford."""
+
+    def check(self, X: Any, own: slice | None) -> None:
+        """Refuse rows that are no rows for it; `own` are the numbers of a chunk's rows."""
+
+    def content(self, data: Data) -> Array:
+        """A hash of every row."""
+
+    def scaler(self, X: Any, weight: Array) -> Any:
+        """How the rows of a data set are scaled."""
+
+    def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
+        """What a race is between."""
+
+    def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
+        """The candidate where there is no race."""
+
+    def learner(self, candidate: Candidate, features: int, outputs: int, rule: Rule) -> Learner:
+        """A learner that has learned nothing yet."""
+
+    def runs(
+        self, candidates: list[Candidate], data: Data, rule: Rule, threads: Workers
+    ) -> list[Callable[[], Run]]:
+        """Makers of runs for a race between candidates."""
+
+    def compact(self, Z: Any) -> Any:
+        """Scaled rows as they are kept where there are many."""
+
+    def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
+        """The scaler of a stream before its first row, and statistics if it will be revised."""
+
+    def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
+        """Another scaler for a stream, if what is known by now differs from what is used."""
+
+
+@dataclass(frozen=True)
+class KernelFamily:
+    """f as an expansion over support rows, with one kernel or with sums of several."""
+
+    kernel: Any
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    scaling: bool = True
+    n_jobs: int | None = None
+
+    @classmethod
+    def checked(cls, **parameters: Any) -> KernelFamily:
+        """The family with these parameters, if they are valid."""
+        family = cls(**parameters)
+        if isinstance(family.gamma, str):
+            check_choice("gamma", family.gamma, ("scale", "auto"))
+        else:
+            check_number("gamma", family.gamma)
+        check_number("degree", family.degree)
+        check_number("coef0", family.coef0, closed=True)
+        if not family.auto:
+            get_kernel(family.kernel, 1.0, family.degree, family.coef0)
+        return family
+
+    @property
+    def auto(self) -> bool:
+        """Whether the kernels are ours to choose."""
+        return isinstance(self.kernel, str) and self.kernel == "auto"
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether X is a Gram matrix."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def limits(self) -> Limits:
+        """A race on a sample chooses for many rows, but not for a Gram matrix."""
+        if self.precomputed:
+            return Limits(few=4096)
+        return Limits(few=4096, sample=2048, most_repeats=10, repeated=50_000)
+
+    def check(self, X: Any, own: slice | None) -> None:
+        """A Gram matrix must be one."""
+        if self.precomputed:
+            check_gram(X, own)
+
+    def content(self, data: Data) -> Array:
+        """Hashes of the rows; those of a Gram matrix are told apart by their numbers."""
+        if self.precomputed:
+            return mix((data.ids + 1).astype(np.uint64))
+        return content(data.X, data.Y, data.weight)
+
+    def scaler(self, X: Any, weight: Array) -> Scaler | Unscaled:
+        """Only sums of kernels take scaled rows."""
+        if self.auto and self.scaling:
+            return scaler_of(X, weight)
+        return Unscaled(X.shape[1])
+
+    def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
+        """Four sums of kernels, or the one kernel that was asked for."""
+        if not self.auto:
+            return [self.usual(Z, weight, scaler)]
+        square = typical_square(Z, weight)
+        return [each.kernels(square, _varying(scaler)) for each in SUMS]
+
+    def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
+        """The mixed sum, or the one kernel that was asked for."""
+        if self.auto:
+            return MIXED.kernels(typical_square(Z, weight), _varying(scaler))
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            gamma = scale_gamma(Z, weight) if gamma == "scale" else 1.0 / Z.shape[1]
+        return (get_kernel(self.kernel, gamma, self.degree, self.coef0),)
+
+    def learner(self, candidate: Candidate, features: int, outputs: int, rule: Rule) -> Learner:
+        """A learner with coefficients of support rows."""
+        return Dual(rule, candidate, outputs, self.n_jobs)
+
+    def runs(
+        self, candidates: list[Candidate], data: Data, rule: Rule, threads: Workers
+    ) -> list[Callable[[], Run]]:
+        """Runs on kernel values that are computed once for all of them."""
+        square = data.X[:, data.ids] if self.precomputed else data.X
+        gram = Gram(square, [kernel for kernels in candidates for kernel in kernels], threads)
+        return [
+            partial(GramRun, gram, kernels, rule, data.Y.shape[1], data.X, data.ids, self.n_jobs)
+            for kernels in candidates
+        ]
+
+    def compact(self, Z: Any) -> Any:
+        """Scaled rows in float32, which loses nothing that matters."""
+        return Z.astype(np.float32) if self.auto else Z
+
+    def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
+        """Rows as they are, until the first look."""
+        d = X.shape[1]
+        if not self.auto:
+            return Unscaled(d), None
+        if not self.scaling:
+            return Unscaled(d), Moments(d)
+        return Scaler(np.zeros(d), np.ones(d), not stays_sparse(X, whole=False)), Moments(d)
+
+    def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
+        """Another scaler and other kernels, made for it."""
+        known = _with_row(moments, row)
+        now = known.scaler(scaler.centred).faintly() if self.scaling else scaler
+        square = known.typical_square(now)
+        if (now is scaler or scaler.near(now)) and near(typical_sq, square):
+            return None
+        kernels = MIXED.kernels(square, _varying(now))
+
+        def carry(learner: Dual) -> None:
+            learner.rescale(lambda Z: now.transform(scaler.inverse_transform(Z)), kernels)
+
+        return Revision(now, square, carry)
+
+
+@dataclass(frozen=True)
+class LinearFamily:
+    """f as one weight per feature, learned as a whole or one coordinate at a time."""
+
+    per_coordinate: bool = True
+    fit_intercept: bool = True
+    scaling: bool = True
+    n_jobs: int | None = 1
+
+    @property
+    def limits(self) -> Limits:
+        """Rows are cheap; learners with very many features are large."""
+        return Limits(few=30_000, wide=100_000, wide_passes=8)
+
+    def check(self, X: Any, own: slice | None) -> None:
+        """Nothing more than what all rows must fulfil."""
+
+    def content(self, data: Data) -> Array:
+        """Hashes of the rows."""
+        return content(data.X, data.Y, data.weight)
+
+    def scaler(self, X: Any, weight: Array) -> Any:
+        """Dense rows are centred, because per-coordinate learning needs it; sparse rows stay."""
+        if not self.scaling or sp.issparse(X):
+            return Unscaled(X.shape[1])
+        moments = moments_of(X, weight)
+        return moments.scaler() if self.fit_intercept else origin_scaler(moments)
+
+    def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
+        """One."""
+        return [()]
+
+    def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
+        """The only one."""
+        return ()
+
+    def learner(self, candidate: Candidate, features: int, outputs: int, rule: Rule) -> Learner:
+        """A learner with one weight per feature."""
+        make = Coordinates if self.per_coordinate else Primal
+        return make(rule, features, outputs, bias=1.0 if self.fit_intercept else 0.0)
+
+    def runs(
+        self, candidates: list[Candidate], data: Data, rule: Rule, threads: Workers
+    ) -> list[Callable[[], Run]]:
+        """Learners that go over the rows again and again."""
+        features, outputs = data.X.shape[1], data.Y.shape[1]
+        return [lambda: RowsRun(self.learner((), features, outputs, rule), data.X)]
+
+    def compact(self, Z: Any) -> Any:
+        """The rows as they are."""
+        return Z
+
+    def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
+        """Rows as they are, until the first look."""
+        d = X.shape[1]
+        if not self.scaling or sp.issparse(X):
+            return Unscaled(d), None
+        if self.fit_intercept:
+            return Scaler(np.zeros(d), np.ones(d)), Moments(d)
+        return OriginScaler(np.zeros(d), np.ones(d)), Moments(d)
+
+    def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
+        """Another scaler; what was learned is the same function of unscaled rows."""
+        known = _with_row(moments, row)
+        now = known.scaler().faintly() if self.fit_intercept else origin_scaler(known)
+        if scaler.near(now):
+            return None
+
+        def carry(learner: Primal | Coordinates) -> None:
+            weights = now.from_raw(scaler.to_raw(learner.model().weights))
+            learner.start_from(weights, now.per_feature() / scaler.per_feature())
+
+        return Revision(now, typical_sq, carry)
+
+
+def _with_row(moments: Moments, row: Any) -> Moments:
+    """The statistics with the next row, which is there before its target is learned."""
+    known = copy.copy(moments)
+    known.add(row, np.ones(1))
+    return known
+
+
+def _varying(scaler: Any) -> int:
+    """In how many features the rows differ."""
+    return max(int(scaler.varies.sum()), 1)

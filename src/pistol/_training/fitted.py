@@ -1,0 +1,129 @@
+"""`Fitted`: all that training leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any, NamedTuple
+
+from .._compiled.types import Array
+from .._data.scaling import Moments
+from .._data.targets import Recent, TargetScaler
+from .._learners import Chunk, Learner, Rule
+from .._learners.models import Model, mean_model
+from .drift import Challengers
+from .tasks import Task, summed_loss
+
+ROWS = 3840  # rows that are scaled and scored together: a multiple of the block of the tiles
+
+
+class Columns(NamedTuple):
+    """How many features there are, and their names where X has any."""
+
+    n: int
+    names: Array | None = None
+
+
+class Online(NamedTuple):
+    """Sums over first-pass rounds: sizes, losses and errors of predictions made before learning."""
+
+    rounds: float = 0.0
+    loss: float = 0.0
+    error: float = 0.0
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean loss on each row before it was learned."""
+        return self.loss / max(self.rounds, 1e-300)
+
+    @property
+    def mean_error(self) -> float:
+        """Mean error on each row before it was learned."""
+        return self.error / max(self.rounds, 1e-300)
+
+    def then(self, chunk: Chunk, V: Array, task: Task, targets: TargetScaler, rule: Rule) -> Online:
+        """The sums with one chunk more."""
+        return Online(
+            self.rounds + float(chunk.r.sum()),
+            self.loss + summed_loss(rule, chunk, V),
+            self.error + float(chunk.r @ task.errors(chunk.P, V[chunk.rows], targets)),
+        )
+
+
+class Stream(NamedTuple):
+    """What a stream remembers beside its learners."""
+
+    moments: Moments | None = None  # of the features; None where their scaling stays
+    typical_sq: float = 0.0  # the mean squared distance of two scaled rows
+    recent: Recent | None = None  # targets; None where their scaling stays
+    challengers: Challengers | None = None
+
+
+class Counts(NamedTuple):
+    """Rows and rounds so far, and the size of a whole round."""
+
+    rows: int = 0
+    rounds: int = 0
+    size: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """All that training leaves behind: arrays, numbers and words."""
+
+    task: Any
+    family: Any
+    columns: Columns
+    scaler: Any
+    targets: TargetScaler
+    learners: list[Learner]
+    passes: int
+    online: Online
+    counts: Counts
+    temperature: float | None = None
+    stream: Stream = field(default_factory=Stream)
+    settings: dict[str, Any] = field(default_factory=dict)  # parameters that shaped it
+    writing: Any = field(default_factory=RLock, repr=False)
+    _made: list[Model] = field(default_factory=list, init=False, repr=False)
+
+    def model(self) -> Model:
+        """The average over the learners' models; made when first asked for."""
+        if not self._made:
+            with self.writing:  # no half-way model of a stream that is learning right now
+                played = [learner for learner in self.learners if learner.t > 0]
+                models: list[Any] = [learner.model() for learner in played or self.learners]
+                self._made.append(mean_model(models))
+        return self._made[0]
+
+    def scores(self, X: Any) -> Iterator[Array]:
+        """Scores of blocks of rows, each of shape (rows, outputs)."""
+        model = self.model()
+        for lo in range(0, X.shape[0], ROWS):
+            yield model.decide(self.scaler.transform(X[lo : lo + ROWS]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_made": [], "writing": None}  # what can be made again
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state | {"_made": [], "writing": RLock()})
+
+
+@contextmanager
+def undone_on_error(fitted: Fitted, X: Any) -> Iterator[None]:
+    """Put the learners back to where they were if anything in the block fails or is interrupted."""
+    with fitted.writing:
+        everyone = [*fitted.learners, *challenging(fitted.stream)]
+        marks = [learner.mark(X) for learner in everyone]
+        try:
+            yield
+        except BaseException:
+            for learner, mark in zip(everyone, marks, strict=True):
+                learner.roll_back(mark)
+            raise
+
+
+def challenging(stream: Stream) -> list[Learner]:
+    """The younger learners of a stream with drift."""
+    return [duel.learner for duel in stream.challengers.duels] if stream.challengers else []

@@ -1,0 +1,79 @@
+"""How many shuffled orders and passes a fit takes, and what a race on held-out rows chooses.
+
+`make_plan` is a pure function of counts. The tables on the page *Nothing to tune* are its test.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+FOLDS, FULL, MOST_PASSES = 5, 3, 256  # of a race on few rounds
+SOME, SOME_FOLDS, SOME_FULL, SOME_PASSES = 600, 3, 2, 64  # of a race on more rounds than SOME
+FIXED_ORDERS = 5  # where the passes are given and the orders are not
+
+
+class Limits(NamedTuple):
+    """What a family can afford."""
+
+    few: int  # rounds up to which the race is on all rows
+    sample: int = 0  # rounds of the race beyond that; 0: no race
+    most_repeats: int = 1  # passes after a race on a sample …
+    repeated: int = 0  # … and the rounds that all of them may add up to
+    wide: int = 2**62  # features beyond which there is no race
+    wide_passes: int = 1
+
+
+class Race(NamedTuple):
+    """A race between candidates: folds, rounds to learn from, and what follows."""
+
+    folds: int  # shuffled orders, each of which holds out its share of the rows
+    most: int  # passes at most
+    full: int  # shuffled orders of all rows that follow
+    keep: bool  # whether the models of the race are part of the average
+    sample: int = 0  # rounds of the race, where it is not on all rows
+
+
+class Plan(NamedTuple):
+    """What a fit does: a race, shuffled orders, or the rows as they come (`orders` is None)."""
+
+    race: Race | None
+    orders: int | None
+    passes: int  # of the orders; where a race is on a sample, at most
+
+
+def make_plan(
+    rounds: int,
+    passes: int | str,
+    orders: int | str | None,
+    limits: Limits,
+    features: int = 1,
+    outputs: int = 1,
+) -> Plan:
+    """The plan for so many rounds, given what the user has set; "auto" leaves it to us."""
+    free = orders == "auto"
+    chosen = 1 if free or orders is None else int(orders)
+    if orders is None:
+        return Plan(None, None, 1 if passes == "auto" else int(passes))
+    if passes != "auto":
+        several = FIXED_ORDERS if rounds <= limits.few else 1
+        return Plan(None, several if free else chosen, int(passes))
+    if features > limits.wide:
+        return Plan(None, chosen, limits.wide_passes)
+    if orders == 1:  # one order leaves no held-out rows
+        return Plan(None, 1, 1)
+    if rounds <= limits.few:
+        return Plan(_race(rounds, None if free else chosen), 0, 0)
+    if not limits.sample:
+        return Plan(None, chosen, 1)
+    sample = int(limits.sample / outputs**0.25)
+    race = _race(sample, None if free else chosen)._replace(full=0, keep=False, sample=sample)
+    most = max(1, min(limits.most_repeats, limits.repeated // rounds))
+    return Plan(race, chosen, most)
+
+
+def _race(rounds: int, orders: int | None) -> Race:
+    some = rounds > SOME
+    folds, full = (SOME_FOLDS, SOME_FULL) if some else (FOLDS, FULL)
+    if orders is not None:
+        folds, full = orders, 0
+    return Race(folds, SOME_PASSES if some else MOST_PASSES, full, keep=not (some and full))

@@ -1,0 +1,203 @@
+"""`partial_fit`: the rows as they come, their scaling looked at again from time to time."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._compiled.types import Array, read_only
+from .._data.ordering import Rounds
+from .._data.targets import Recent, TargetScaler, typical, unscaled
+from .._learners import Chunk, Learner
+from .drift import FIRST, STEP, Challengers, steps
+from .families import Data
+from .fitted import Columns, Counts, Fitted, Online, Stream, challenging
+from .tasks import summed_loss
+from .watch import Watch
+
+
+def begin_stream(
+    data: Data, problem: Any, T: float | None, size: float, columns: Columns, settings: Any
+) -> Fitted:
+    """A stream before its first row; T rounds will come, where this is known."""
+    family, outputs = problem.family, data.Y.shape[1]
+    scaler, moments = family.stream_scaler(data.X)
+    candidate = family.usual(data.X, data.weight, scaler)
+    learner = family.learner(candidate, scaler.features, outputs, problem.rule(T, size))
+    recent = Recent.none(outputs) if problem.task.scaled else None
+    return Fitted(
+        problem.task, family, columns, scaler, unscaled(outputs), [learner], 1, Online(),
+        Counts(0, 0, size), stream=Stream(moments, 0.0, recent), settings=settings,
+    )  # fmt: skip
+
+
+def learn_stream(
+    fitted: Fitted, data: Data, rounds: Rounds, problem: Any, passes: int, n_rows: int, watch: Watch
+) -> Fitted:
+    """Learn the rounds in the order given, `passes` times; `n_rows` rows were given in all.
+
+    The learners are changed in place; everything else is a new value.
+    """
+    for number in range(passes):
+        watch.begin_pass()
+        for piece in _pieces(fitted.counts.rounds, len(rounds.rows), problem.drift):
+            part = Rounds(rounds.rows[piece], rounds.r[piece])
+            fitted, stopped = _learn_piece(fitted, data, part, problem.drift, number == 0, watch)
+            if stopped:
+                break
+        if watch.end_pass(fitted.online, partial(_itself, fitted)):
+            break
+    return replace(fitted, counts=fitted.counts._replace(rows=fitted.counts.rows + n_rows))
+
+
+def _itself(fitted: Fitted) -> Fitted:
+    return fitted
+
+
+def _learn_piece(
+    fitted: Fitted, data: Data, rounds: Rounds, drift: bool, first: bool, watch: Watch
+) -> tuple[Fitted, bool]:
+    """Learn rounds between two looks at the scaling; whether a callback asks to stop the pass."""
+    lo, hi = int(rounds.rows[0]), int(rounds.rows[-1]) + 1
+    rows = Data(*(part[lo:hi] for part in data))
+    order, r = read_only(rounds.rows - lo), read_only(np.ascontiguousarray(rounds.r))
+    fitted = _looked_at(fitted, rows, np.bincount(order, r))
+    Z, V = fitted.scaler.transform(rows.X), fitted.targets.transform(rows.Y)
+    before, played, stopped = fitted.online, [], False
+    for learner in fitted.learners:
+        for chunk in learner.play(Z, V, order, r, rows.ids):
+            if first:
+                online = fitted.online.then(chunk, V, fitted.task, fitted.targets, learner.rule)
+                fitted = replace(fitted, online=online)
+                played.append(chunk)
+            stopped = watch.rows(fitted.online, partial(_itself, fitted))
+            if stopped:
+                break
+    seen = fitted.counts.rounds + len(order)
+    fitted = replace(fitted, counts=fitted.counts._replace(rounds=seen))
+    if first and fitted.stream.recent is not None:
+        fitted = _remembered(fitted, rows.Y, played)
+    if drift and first and not stopped:
+        lost = (fitted.online.loss - before.loss) / len(fitted.learners)
+        fitted = _challenged(fitted, Z, V, Rounds(order, r), rows.ids, lost)
+    return fitted, stopped
+
+
+def _looked_at(fitted: Fitted, rows: Data, weight: Array) -> Fitted:
+    """Update the statistics with the rows to come; rescale if it is time to."""
+    seen, stream = fitted.counts.rounds, fitted.stream
+    if seen & (seen - 1) == 0:  # each time the number of rounds has doubled
+        fitted = _rescaled(_retargeted(fitted, rows.Y), rows.X)
+        stream = fitted.stream
+    if stream.moments is None:
+        return fitted
+    moments = copy.copy(stream.moments)
+    moments.add(rows.X, weight)
+    return replace(fitted, stream=stream._replace(moments=moments))
+
+
+def _rescaled(fitted: Fitted, X: Any) -> Fitted:
+    """Another scaler for the rows, if what is known by now asks for one."""
+    stream = fitted.stream
+    if stream.moments is None:
+        return fitted
+    revision = fitted.family.revise(stream.moments, fitted.scaler, stream.typical_sq, X[:1])
+    if revision is None:
+        return fitted
+    for learner in everyone(fitted):
+        revision.carry(learner)
+    return replace(
+        fitted, scaler=revision.scaler, stream=stream._replace(typical_sq=revision.typical_sq)
+    )
+
+
+def _retargeted(fitted: Fitted, Y: Array) -> Fitted:
+    """Another scaler for the targets, if recent ones ask for one.
+
+    What was learned is carried over as a function of the user's targets, so predictions do not jump.
+    Where the new centre alone would have predicted most recent targets better, it is dropped.
+    """
+    recent, old, centred = fitted.stream.recent, fitted.targets, fitted.task.centred
+    if recent is None:
+        return fitted
+    if not len(recent.r):
+        return replace(fitted, targets=typical(Y[:1], np.ones(1), centred))
+    new = recent.scaler(centred)
+    if old.near(new):
+        return fitted
+    keep = ~recent.better_without(new.center)
+    factor, offset = _between(old, new)
+    for learner in everyone(fitted):
+        learner.restart(np.where(keep, factor, 0.0), np.where(keep, offset, 0.0))
+    return replace(fitted, targets=new)
+
+
+def _between(old: TargetScaler, new: TargetScaler) -> tuple[Array, Array]:
+    """Factor and offset that turn old scores into new ones for the same targets."""
+    with np.errstate(over="ignore"):
+        factor, offset = new.scale * old.unit, (old.center - new.center) * new.scale
+    return np.minimum(factor, 1e150), np.clip(offset, -1e150, 1e150)
+
+
+def _remembered(fitted: Fitted, Y: Array, chunks: list[Chunk]) -> Fitted:
+    """With the targets of these rounds, and what was predicted for them, among the recent ones."""
+    recent = fitted.stream.recent
+    assert recent is not None
+    for chunk in chunks:
+        P = fitted.targets.inverse_transform(chunk.P)
+        recent = recent.then(Y[chunk.rows], P, chunk.r)
+    return replace(fitted, stream=fitted.stream._replace(recent=recent))
+
+
+def _challenged(
+    fitted: Fitted, Z: Any, V: Array, rounds: Rounds, ids: Array, lost: float
+) -> Fitted:
+    """Let younger learners learn the same rounds; one that does better takes over."""
+    seen, stream = fitted.counts.rounds, fitted.stream
+    challengers = stream.challengers or Challengers()
+    duels = []
+    for duel in challengers.duels:
+        chunks = duel.learner.play(Z, V, *rounds, ids)
+        own = sum(summed_loss(duel.learner.rule, chunk, V) for chunk in chunks)
+        duels.append(duel.then(lost - own, seen % STEP == 0))
+    challengers = replace(challengers, duels=tuple(duels))
+    if seen % STEP == 0:
+        winner = challengers.winner()
+        if winner is not None:
+            challengers = challengers.after(winner)
+            fitted = replace(fitted, learners=[winner.learner], temperature=None)
+        if seen % FIRST == 0:
+            for learner in [*fitted.learners, *(duel.learner for duel in challengers.duels)]:
+                learner.forget_average()
+        challengers = challengers.renewed(seen, partial(_another, fitted))
+    return replace(fitted, stream=fitted.stream._replace(challengers=challengers))
+
+
+def _another(fitted: Fitted) -> Learner:
+    """A learner like the one that predicts, that has learned nothing yet."""
+    return fitted.learners[0].fresh()
+
+
+def everyone(fitted: Fitted) -> list[Learner]:
+    """The learners that predict, and their challengers."""
+    return [*fitted.learners, *challenging(fitted.stream)]
+
+
+def _pieces(first: int, n: int, drift: bool) -> Iterator[slice]:
+    """n rounds that follow `first` others, cut where the scaling or a challenger is looked at."""
+    pieces = doublings(first, n)
+    return steps(first, pieces) if drift else pieces
+
+
+def doublings(first: int, n: int) -> Iterator[slice]:
+    """n rounds that follow `first` others, cut where the number of all rounds has doubled."""
+    lo, end = first, first + n
+    while lo < end:
+        hi = min(1 << max(lo, 0).bit_length(), end)
+        yield slice(lo - first, hi - first)
+        lo = hi
