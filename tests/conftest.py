@@ -136,7 +136,7 @@ def refuses(scores, rows):
 
     def check(model, call, message, X=None, error=ValueError):
         X = rows(model)[0] if X is None else X
-        trained = hasattr(model, "learners_")
+        trained = hasattr(model, "fitted_")
 
         def state():
             seen = vars(model) | {"scores": scores(model, X) if trained else None}

@@ -91,7 +91,7 @@ def round_size(weight: Array) -> float:
 
 def as_given(weight: Array, size: float = 1.0) -> Rounds:
     """The rows as they come: weight 2.5 is two rounds of size 1 and one of size 0.5."""
-    if weight.strides == (0,) and weight[:1] == size:  # no weights were given
+    if weight.strides == (0,) and len(weight) and weight[0] == size:  # no weights were given
         return Rounds(read_only(np.arange(len(weight))), weight)
     copies = np.ceil(weight / size).astype(np.int64)
     rows = np.repeat(np.arange(len(weight)), copies)

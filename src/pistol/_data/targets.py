@@ -42,12 +42,17 @@ class TargetScaler:
         """Targets from scores."""
         return self.spread(scores.T).T + self.center
 
-    def near(self, other: TargetScaler) -> bool:
-        """Whether scaling by the other would change next to nothing."""
+    def differs(self, other: TargetScaler) -> Array:
+        """For each output whether scaling by the other would make a difference."""
         with np.errstate(over="ignore"):
             ratio = other.scale / self.scale
             shift = np.abs(self.center - other.center) * self.scale
-        return bool((ratio < 1.25).all() and (ratio > 0.8).all() and (shift < 0.25).all())
+        return ~((ratio < 1.25) & (ratio > 0.8) & (shift < 0.25))
+
+    def replaced(self, other: TargetScaler, outputs: Array) -> TargetScaler:
+        """The scaler with the other's numbers for some outputs."""
+        center = np.where(outputs, other.center, self.center)
+        return TargetScaler(center, np.where(outputs, other.scale, self.scale))
 
 
 def unscaled(outputs: int) -> TargetScaler:

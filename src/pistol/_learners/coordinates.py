@@ -21,7 +21,7 @@ from .._compiled.loops import (
 from .._compiled.rows import as_rows
 from .._compiled.types import Array, Rounds, Scalars
 from .models import Linear
-from .primal import CHUNK, affine, predictions, touched
+from .primal import CHUNK, affine, predictions, start, touched
 from .rule import Chunk, Rule, chunks
 
 
@@ -39,6 +39,7 @@ class Coordinates:
         self.S = rule.scalars(1, outputs)
         self.state = np.zeros((outputs, features + 1, FIELDS))
         self.f_0: Array | None = None  # weights, the intercept last
+        self.since = np.zeros(outputs)  # Σ ω_t when the average of each output began
         if x_max:
             self.state[:, :, M], self.state[:, :, INVERSE_M] = x_max, 1.0 / x_max
 
@@ -73,26 +74,29 @@ class Coordinates:
         weights, total = self.state[:, :, W].copy(), self.S.weight[0, 0]
         if not last and self.rule.average is not None:
             seen, shares = self.state[:, :, SEEN], self.state[:, :, W_SUM]
-            weights = (shares + weights * (total - seen)) / max(total, 1e-300)
+            so_far = np.maximum(total - self.since, 1e-300)[:, None]
+            weights = (shares + weights * (total - seen)) / so_far
         weights[:, -1] *= self.bias
         return Linear(weights if self.f_0 is None else weights + self.f_0)
 
-    def forget_average(self) -> None:
-        """Begin the average anew."""
-        self.state = self.state.copy()
-        self.state[:, :, [W_SUM, SEEN]] = 0.0
-        self.S = self.S._replace(weight=np.zeros((1, 1)))
+    def forget_average(self, outputs: Array | slice = slice(None)) -> None:
+        """Begin the average of these outputs anew."""
+        self.state, self.since = self.state.copy(), self.since.copy()
+        self.state[outputs, :, W_SUM] = 0.0
+        self.state[outputs, :, SEEN] = self.since[outputs] = self.S.weight[0, 0]
 
-    def restart(self, factor: Array, offset: Array) -> None:
-        """Go on from f_0 = factor · f̄ + offset, one of each per output."""
-        features = self.state.shape[1] - 1
-        self.start_from(affine(self.model().weights, factor, offset), np.ones(features))
+    def restart(self, factor: Array, offset: Array, outputs: Array) -> None:
+        """Go on from f_0 = factor · f̄ + offset, one of each per output, for some outputs."""
+        weights = affine(self.model().weights, factor, offset)
+        self.start_from(weights, np.ones(self.state.shape[1] - 1), outputs)
 
-    def start_from(self, weights: Array, ratio: Array) -> None:
+    def start_from(
+        self, weights: Array, ratio: Array, outputs: Array | slice = slice(None)
+    ) -> None:
         """Go on from f_0 with these weights, with rows whose features were multiplied by ratio."""
-        self.f_0 = weights
-        self.forget_average()
-        self.state[:, :, [THETA, W]] = 0.0
+        self.f_0 = start(self.f_0, weights, outputs)
+        self.forget_average(outputs)
+        self.state[outputs, :, THETA] = self.state[outputs, :, W] = 0.0
         self.state[:, :-1, [M, G_SUM]] *= ratio[:, None]
         self.state[:, :-1, INVERSE_M] /= ratio
 
@@ -100,9 +104,9 @@ class Coordinates:
         """What `roll_back` needs to undo what is learned from the rows of X."""
         at = touched(X, self.state.shape[1])
         S = Scalars(*(x.copy() for x in self.S))
-        return at, self.state, self.state[:, at].copy(), S, self.f_0
+        return at, self.state, self.state[:, at].copy(), S, self.f_0, self.since
 
     def roll_back(self, mark: Any) -> None:
         """Be as at the time of the mark."""
-        at, self.state, values, self.S, self.f_0 = mark
+        at, self.state, values, self.S, self.f_0, self.since = mark
         self.state[:, at] = values

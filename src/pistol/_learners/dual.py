@@ -64,6 +64,7 @@ class Dual:
         self.S = rule.scalars(len(kernels), outputs)
         self.support = Support.none(len(kernels), outputs)
         self.f_0: Start | None = None
+        self.since = np.zeros(outputs)  # Σ ω_t when the average of each output began
 
     @classmethod
     def resume(
@@ -192,11 +193,11 @@ class Dual:
 
     def mark(self, X: Any) -> Any:
         """What `roll_back` needs to undo what is learned from rows that were not learned before."""
-        return self.support.ids.n, self.support, self.S, self.kernels, self.f_0
+        return self.support.ids.n, self.support, self.S, self.kernels, self.f_0, self.since
 
     def roll_back(self, mark: Any) -> None:
         """Be as at the time of the mark."""
-        n, self.support, self.S, self.kernels, self.f_0 = mark
+        n, self.support, self.S, self.kernels, self.f_0, self.since = mark
         self._truncate(n)
 
     def _truncate(self, n: int) -> None:
@@ -205,23 +206,29 @@ class Dual:
         if self.f_0 is not None:
             self.f_0.coef.truncate(n)
 
-    def forget_average(self) -> None:
-        """Begin the average anew."""
-        zero = np.zeros_like(self.S.c_sum)
-        self.S = self.S._replace(c_sum=zero, weight=np.zeros((1, 1)))
-        self.support = self.support._replace(u=self.support.u.cleared())
+    def forget_average(self, outputs: Array | slice = slice(None)) -> None:
+        """Begin the average of these outputs anew."""
+        u, since, c_sum = self.support.u.values.copy(), self.since.copy(), self.S.c_sum.copy()
+        u[:, :, outputs], c_sum[:, outputs] = 0.0, 0.0
+        since[outputs] = self.S.weight[0, 0]
+        self.support = self.support._replace(u=self.support.u.filled(u))
+        self.S, self.since = self.S._replace(c_sum=c_sum), since
 
-    def restart(self, factor: Array, offset: Array) -> None:
-        """Go on from f_0 = factor · f̄ + offset, one of each per output, with g = 0."""
-        model = self.model()
+    def restart(self, factor: Array, offset: Array, outputs: Array) -> None:
+        """Go on from f_0 = factor · f̄ + offset, one of each per output, for some outputs."""
+        model, support = self.model(), self.support
+        before = self.f_0 or Start(support.u.cleared(), np.zeros(self.outputs))
+        f_0, start = before.coef.values.copy(), before.offset.copy()
         with np.errstate(over="ignore"):
-            f_0 = np.clip(model.coef * factor[:, None], -1e150, 1e150)
-        before = 0.0 if model.offset is None else model.offset
-        coef = self.support.u.filled(f_0.transpose(2, 0, 1))
-        self.f_0 = Start(coef, factor * before + offset)
-        self.support = self.support._replace(coef=self.support.coef.cleared())
-        self.forget_average()
-        self.S = self.S._replace(g_norm_sq=np.zeros_like(self.S.g_norm_sq))
+            new = np.clip(model.coef * factor[:, None], -1e150, 1e150).transpose(2, 0, 1)
+        f_0[:, :, outputs] = new[:, :, outputs]
+        start[outputs] = (factor * before.offset + offset)[outputs]
+        self.f_0 = Start(support.u.filled(f_0), start)
+        coef, g_norm_sq = support.coef.values.copy(), self.S.g_norm_sq.copy()
+        coef[:, outputs], g_norm_sq[:, outputs] = 0.0, 0.0
+        self.support = support._replace(coef=support.coef.filled(coef))
+        self.S = self.S._replace(g_norm_sq=g_norm_sq)
+        self.forget_average(outputs)
 
     def rescale(self, change: Callable[[Any], Any], kernels: tuple[Kernel, ...]) -> None:
         """Go on with the same support rows in another scale, and with kernels made for it.
@@ -230,7 +237,9 @@ class Dual:
         subgradients from the start: ‖g‖² and α are computed from the support. The average begins anew.
         """
         self.kernels = kernels
-        self.S = self.rule.scalars(len(kernels), self.outputs)._replace(t=self.S.t.copy())
+        blank = self.rule.scalars(len(kernels), self.outputs)
+        self.S = blank._replace(t=self.S.t.copy(), weight=self.S.weight.copy())
+        self.since = np.full(self.outputs, self.S.weight[0, 0])
         if not self.support.ids.n:
             self.support = Support.none(len(kernels), self.outputs)
             return
@@ -271,7 +280,7 @@ class Dual:
         support, kernels = self.support, self.kernels
         g = np.broadcast_to(support.coef.values.T, (len(kernels), self.outputs, support.ids.n))
         b, u = self.rule.shares(kernels), support.u.values.transpose(1, 2, 0)
-        coef = self.rule.read_out(self.S, g, u, last, b)
+        coef = self.rule.read_out(self.S, g, u, last, b, self.since)
         if self.f_0 is not None:
             coef = coef + self.f_0.coef.values.transpose(1, 2, 0)
         offset = None if self.f_0 is None else self.f_0.offset

@@ -26,6 +26,7 @@ class Primal:
         self.S = rule.scalars(1, outputs)
         self.g, self.u = np.zeros((2, outputs, features + 1))
         self.f_0: Array | None = None  # weights, the intercept last
+        self.since = np.zeros(outputs)  # Σ ω_t when the average of each output began
 
     @property
     def t(self) -> float:
@@ -55,34 +56,41 @@ class Primal:
     def model(self, last: bool = False) -> Linear:
         """f̄, or the f to come."""
         b = np.array([self.rule.b])
-        weights = self.rule.read_out(self.S, self.g[None], self.u[None], last, b)[0]
+        weights = self.rule.read_out(self.S, self.g[None], self.u[None], last, b, self.since)[0]
         weights[:, -1] *= self.bias
         return Linear(weights if self.f_0 is None else weights + self.f_0)
 
-    def forget_average(self) -> None:
-        """Begin the average anew."""
-        self.u = np.zeros_like(self.u)
-        self.S = self.S._replace(c_sum=0.0 * self.S.c_sum, weight=np.zeros((1, 1)))
+    def forget_average(self, outputs: Array | slice = slice(None)) -> None:
+        """Begin the average of these outputs anew."""
+        self.u, self.since, c_sum = self.u.copy(), self.since.copy(), self.S.c_sum.copy()
+        self.u[outputs], c_sum[:, outputs] = 0.0, 0.0
+        self.since[outputs] = self.S.weight[0, 0]
+        self.S = self.S._replace(c_sum=c_sum)
 
-    def restart(self, factor: Array, offset: Array) -> None:
-        """Go on from f_0 = factor · f̄ + offset, one of each per output."""
-        self.start_from(affine(self.model().weights, factor, offset), np.ones(self.g.shape[1] - 1))
+    def restart(self, factor: Array, offset: Array, outputs: Array) -> None:
+        """Go on from f_0 = factor · f̄ + offset, one of each per output, for some outputs."""
+        weights = affine(self.model().weights, factor, offset)
+        self.start_from(weights, np.ones(self.g.shape[1] - 1), outputs)
 
-    def start_from(self, weights: Array, ratio: Array) -> None:
+    def start_from(
+        self, weights: Array, ratio: Array, outputs: Array | slice = slice(None)
+    ) -> None:
         """Go on from f_0 with these weights, with rows whose features were multiplied by ratio."""
-        self.f_0, self.g = weights, np.zeros_like(self.g)
-        self.forget_average()
-        self.S = self.S._replace(g_norm_sq=0.0 * self.S.g_norm_sq)
+        self.f_0 = start(self.f_0, weights, outputs)
+        self.g, g_norm_sq = self.g.copy(), self.S.g_norm_sq.copy()
+        self.g[outputs], g_norm_sq[:, outputs] = 0.0, 0.0
+        self.S = self.S._replace(g_norm_sq=g_norm_sq)
+        self.forget_average(outputs)
 
     def mark(self, X: Any) -> Any:
         """What `roll_back` needs to undo what is learned from the rows of X."""
         at = touched(X, self.g.shape[1])
         arrays = [(x, x[:, at].copy()) for x in (self.g, self.u)]
-        return at, arrays, Scalars(*(x.copy() for x in self.S)), self.f_0
+        return at, arrays, Scalars(*(x.copy() for x in self.S)), self.f_0, self.since
 
     def roll_back(self, mark: Any) -> None:
         """Be as at the time of the mark."""
-        at, ((self.g, g), (self.u, u)), self.S, self.f_0 = mark
+        at, ((self.g, g), (self.u, u)), self.S, self.f_0, self.since = mark
         self.g[:, at], self.u[:, at] = g, u
 
 
@@ -99,6 +107,13 @@ def affine(weights: Array, factor: Array, offset: Array) -> Array:
         out = np.clip(weights * factor[:, None], -1e150, 1e150)
     out[:, -1] += offset
     return out
+
+
+def start(f_0: Array | None, weights: Array, outputs: Array | slice) -> Array:
+    """f_0 with other weights for some outputs."""
+    f_0 = np.zeros_like(weights) if f_0 is None else f_0.copy()
+    f_0[outputs] = weights[outputs]
+    return f_0
 
 
 def touched(X: Any, n: int) -> Any:

@@ -96,12 +96,16 @@ class Rule:
         c = [potential(g, alpha, t, b_q) for g, alpha, b_q in cells]
         return np.reshape(c, S.alpha.shape)
 
-    def read_out(self, S: Scalars, g: Array, u: Array, last: bool, b: Array) -> Array:
-        """Coefficients of f̄, or of the f to come, from those of g and u (kernel, output, …)."""
+    def read_out(self, S: Scalars, g: Array, u: Array, last: bool, b: Array, since: Array) -> Array:
+        """Coefficients of f̄, or of the f to come, from those of g and u (kernel, output, …).
+
+        The average of each output began when Σ ω_t was `since`.
+        """
         shape = S.c_sum.shape + (1,) * (g.ndim - 2)
         if last or self.average is None:
             return self.next_c(S, b).reshape(shape) * g
-        return (S.c_sum.reshape(shape) * g - u) / max(S.weight[0, 0], 1e-300)
+        total = np.maximum(S.weight[0, 0] - since, 1e-300)
+        return (S.c_sum.reshape(shape) * g - u) / total.reshape(-1, *shape[2:])
 
     def shares(self, kernels: Sequence[Kernel]) -> Array:
         """b of every kernel."""

@@ -71,16 +71,16 @@ def _learn_piece(
     before, played, stopped = fitted.online, [], False
     for learner in fitted.learners:
         for chunk in learner.play(Z, V, order, r, rows.ids):
+            played.append(chunk)
             if first:
                 online = fitted.online.then(chunk, V, fitted.task, fitted.targets, learner.rule)
                 fitted = replace(fitted, online=online)
-                played.append(chunk)
             stopped = watch.rows(fitted.online, partial(_itself, fitted))
             if stopped:
                 break
     seen = fitted.counts.rounds + len(order)
     fitted = replace(fitted, counts=fitted.counts._replace(rounds=seen))
-    if first and fitted.stream.recent is not None:
+    if fitted.stream.recent is not None:
         fitted = _remembered(fitted, rows.Y, played)
     if drift and first and not stopped:
         lost = (fitted.online.loss - before.loss) / len(fitted.learners)
@@ -128,13 +128,14 @@ def _retargeted(fitted: Fitted, Y: Array) -> Fitted:
     if not len(recent.r):
         return replace(fitted, targets=typical(Y[:1], np.ones(1), centred))
     new = recent.scaler(centred)
-    if old.near(new):
+    changed = old.differs(new)
+    if not changed.any():
         return fitted
     keep = ~recent.better_without(new.center)
-    factor, offset = _between(old, new)
+    factor, offset = (np.where(keep, x, 0.0) for x in _between(old, new))
     for learner in everyone(fitted):
-        learner.restart(np.where(keep, factor, 0.0), np.where(keep, offset, 0.0))
-    return replace(fitted, targets=new)
+        learner.restart(factor, offset, changed)
+    return replace(fitted, targets=old.replaced(new, changed))
 
 
 def _between(old: TargetScaler, new: TargetScaler) -> tuple[Array, Array]:

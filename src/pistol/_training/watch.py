@@ -38,28 +38,23 @@ class Watch:
         self._print(online)
         chunk = self.task.subcontext(task_name="rows")
         chunk.call_on_fit_task_begin(estimator=self.estimator, **self.given)
-        return self._end(chunk, online, now)
+        return self._end(chunk, now)
 
     def end_pass(self, online: Online, now: Callable[[], Fitted]) -> bool:
         """A pass ends; whether a callback asks to stop."""
         self._print(online)
-        return self._end(self.task, online, now)
+        return self._end(self.task, now)
 
     def end(self, fitted: Fitted) -> Fitted:
         """Training ends with this result."""
         self._print(fitted.online)
-        self._end(self.root, fitted.online, lambda: fitted)
+        self._end(self.root, lambda: fitted)
         return fitted
 
-    def _end(self, context: Any, online: Online, now: Callable[[], Fitted]) -> bool:
+    def _end(self, context: Any, now: Callable[[], Fitted]) -> bool:
         return context.call_on_fit_task_end(
             estimator=self.estimator,
             **self.given,
-            metadata={
-                "rounds": online.rounds,
-                "online_loss": online.mean_loss,
-                "online_error": online.mean_error,
-            },
             reconstruction_attributes=lambda: {"fitted_": _snapshot(now())},
         )
 

@@ -237,7 +237,7 @@ def test_copies_are_the_same_to_the_last_bit_and_learn_on(machine, rows, assert_
         assert_same(other, model, X, exact=True)
         assert_same(other.partial_fit(X, y), model.partial_fit(X, y), X, exact=True)
         fresh = clone(model)
-        assert not hasattr(fresh, "learners_")
+        assert not hasattr(fresh, "fitted_")
         assert_same(fresh.fit(X, y), twin(clone(model)).fit(X, y), X, exact=True)
 
 

@@ -69,7 +69,7 @@ def finite_or_refused(assert_finite):
             model.fit(X, y, weight)
         except ValueError as refusal:
             assert re.search("kernel|degree", str(refusal))  # noqa: PT017
-            assert not hasattr(model, "learners_")
+            assert not hasattr(model, "fitted_")
         else:
             assert_finite(model, X)
 

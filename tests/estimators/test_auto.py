@@ -198,7 +198,7 @@ def test_more_rows_than_are_played_together(make):
     X, y = data(4200, d=2)
     y = for_task(make, y)
     model = make(random_state=0).fit(X, y)
-    assert len(model.learners_) == 1
+    assert len(model.fitted_) == 1
     assert model.score(X, y) > 0.9
     if is_classifier(model):
         P = model.predict_proba(X[:50])
@@ -212,9 +212,9 @@ def test_no_more_rows_than_may_be_chosen_from(make, monkeypatch):
     monkeypatch.setattr(make, "_few", 200, raising=False)
     assert issubclass(make, Machine)
     many = make(random_state=0).fit(X, y)
-    assert len(many.learners_) == 1
+    assert len(many.fitted_) == 1
     assert many.score(X, y) > 0.75
-    assert len(make(random_state=0, orders=2).fit(X, y).learners_) == 2
+    assert len(make(random_state=0, orders=2).fit(X, y).fitted_) == 2
 
 
 def test_sparse_text_of_many_features():
