@@ -1,8 +1,8 @@
 """The compiled loops: one per representation of g, without checks.
 
-All predict with f_t = c_t g_{t-1}. `order` names the row played in each round and `r` its size
-(1, or the fraction that is left of a sample weight). P receives the predictions f_t(x_t). The line
-numbers are those of Algorithm 3.
+All predict with f_t = f_0 + c_t g_{t-1}. P comes in with f_0(x_t), zero for most, and goes out with
+f_t(x_t). `Rounds` says which rows are played, `Plugs` by what rule. The line numbers are those of
+Algorithm 3.
 
 The average needs no second pass: with C_t = Σ_{i≤t} ω_i c_i and Δ_t = -s_t k(x_t, ·),
 Σ_t ω_t c_t g_{t-1} = C_T g_T - Σ_t C_t Δ_t, so u = Σ_t C_t Δ_t is all that is kept beside g.
@@ -10,29 +10,36 @@ The average needs no second pass: with C_t = Σ_{i≤t} ω_i c_i and Δ_t = -s_t
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, frexp, ldexp, log, sqrt
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numba.core import types
+from numba.np.numpy_support import from_dtype
 
 from ..potentials import pistol, pistol_anytime
 from .plugs import call_loss, call_potential
 from .rows import add, dot, row, square
 from .types import (
+    block_values,
     cube,
+    gram_type,
     indices,
     loop,
     matrix,
     numbers,
     plug,
+    plugs,
     real,
+    rounds,
     rows_type,
     scalars,
     table,
 )
 
 W_MAX = 1e150  # its square, and its product with any feature, stay finite
+WIDTH = 512  # rows of a Gram matrix whose values are made together
 
 
 @njit(cache=True)
@@ -79,81 +86,77 @@ def compare(p, z):
     z[best] = (p[best] - second) - log(rest)
 
 
+@njit(forceinline=True)
+def gradients(rounds, rule, k, P, z, s):
+    """Line 7 of round k: s_j = r ∂ℓ(y_j, p_j) per output, beside the others' scores if coupled."""
+    i, r = rounds.order[k], rounds.r[k]
+    if rule.coupled:
+        compare(P[k], z)
+    for j in range(len(s)):
+        p = z[j] if rule.coupled else P[k, j]
+        s[j] = r * call_loss(rule.grad, rounds.Y[i, j], p, rule.theta[j])
+
+
 @loop(
-    lambda data: types.void(
-        rows_type(data), table, indices, numbers, plug, numbers, types.int64, plug,
-        real, real, real, real, matrix, matrix, scalars, matrix,
-    )
-)  # fmt: skip
-def learn_primal(X, Y, order, r, grad, theta, coupled, potential, a, b, power, bias, g, u, S, P):
-    """Play rounds with g as a vector a column; the last entry belongs to the constant `bias`."""
+    lambda data: types.void(rows_type(data), rounds, plugs, scalars, matrix, matrix, real, matrix)
+)
+def learn_primal(X, rounds, rule, S, g, u, bias, P):
+    """Play rounds with g as one vector per output; the last entry belongs to the constant `bias`."""
+    order, r, b = rounds.order, rounds.r, rule.b
     d = g.shape[1] - 1
     period = max(d, 1024)
-    g_x, z = np.empty((2, len(g)))
+    g_x, z, s = np.empty(len(g)), np.empty(len(g)), np.empty(len(g))
     for k in range(len(order)):
         i = order[k]
         cols, vals = row(X, i)
         x_sq = square(vals) + bias * bias
         t = S.t[0, 0]
-        omega = tick(S, r[k], power)
-        for j in range(g.shape[0]):
-            c = call_potential(potential, S.g_norm_sq[0, j], S.alpha[0, j], t, b)
+        omega = tick(S, r[k], rule.power)
+        for j in range(len(g)):
+            c = call_potential(rule.potential, S.g_norm_sq[0, j], S.alpha[0, j], t, b[0])
             g_x[j] = dot(g[j], cols, vals) + g[j, d] * bias
-            P[k, j] = c * g_x[j]  # lines 4-6
+            P[k, j] += c * g_x[j]  # lines 4-6
             S.c_sum[0, j] += omega * c
-        if coupled:
-            compare(P[k], z)
-        for j in range(g.shape[0]):
-            p = z[j] if coupled else P[k, j]
-            s = r[k] * call_loss(grad, Y[i, j], p, theta[j])  # line 7
-            if s != 0.0:
-                add(g[j], -s, cols, vals)  # line 8
-                add(u[j], -s * S.c_sum[0, j], cols, vals)
-                g[j, d] -= s * bias
-                u[j, d] -= s * S.c_sum[0, j] * bias
-                line_8(S, 0, j, s, g_x[j], x_sq, a)
+        gradients(rounds, rule, k, P, z, s)
+        for j in range(len(g)):
+            if s[j] != 0.0:
+                add(g[j], -s[j], cols, vals)  # line 8
+                add(u[j], -s[j] * S.c_sum[0, j], cols, vals)
+                g[j, d] -= s[j] * bias
+                u[j, d] -= s[j] * S.c_sum[0, j] * bias
+                line_8(S, 0, j, s[j], g_x[j], x_sq, rule.a)
             if t // period != S.t[0, 0] // period:  # drift of ‖g‖² ends here
                 S.g_norm_sq[0, j] = np.dot(g[j], g[j])
 
 
-@loop(
-    lambda data: types.void(
-        cube, cube, matrix, table, indices, numbers, plug, numbers, types.int64, plug,
-        real, numbers, real, scalars, matrix, matrix, cube,
-    )
-)  # fmt: skip
-def learn_dual(
-    G, K, k_xx, Y, order, r, grad, theta, coupled, potential, a, b, power, S, P, coef, u
-):
-    """Play a block of rounds. G[q] holds g(x) of the support so far, K[q] the block's own values.
+@loop(lambda data: types.void(block_values, rounds, plugs, scalars, matrix, cube, matrix))
+def learn_dual(values, rounds, rule, S, coef, u, P):
+    """Play a block of rounds.
 
     The rounds' coefficients -s_t go to `coef`, their share of u to `u`; who stores them does not
     matter here. All kernels q learn from one s_t, taken at the sum of their predictions, each with
     its own b[q].
     """
-    z = np.empty(P.shape[1])
-    for k in range(len(order)):
-        i = order[k]
+    r, b = rounds.r, rule.b
+    g, K, k_xx = values
+    z, s = np.empty(P.shape[1]), np.empty(P.shape[1])
+    for k in range(len(r)):
         t = S.t[0, 0]
-        omega = tick(S, r[k], power)
+        omega = tick(S, r[k], rule.power)
         for j in range(P.shape[1]):
-            P[k, j] = 0.0
-            for q in range(len(G)):
-                c = call_potential(potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b[q])
-                P[k, j] += c * G[q, j, k]  # lines 4-6
+            for q in range(len(g)):
+                c = call_potential(rule.potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b[q])
+                P[k, j] += c * g[q, j, k]  # lines 4-6
                 S.c_sum[q, j] += omega * c
-        if coupled:
-            compare(P[k], z)
+        gradients(rounds, rule, k, P, z, s)
         for j in range(P.shape[1]):
-            p = z[j] if coupled else P[k, j]
-            s = r[k] * call_loss(grad, Y[i, j], p, theta[j])  # line 7
-            coef[k, j] = -s
-            if s != 0.0:
-                for q in range(len(G)):
-                    u[q, k, j] = -s * S.c_sum[q, j]
-                    line_8(S, q, j, s, G[q, j, k], k_xx[q, k], a)
-                    for later in range(k + 1, len(order)):  # line 8, seen by the rest of the block
-                        G[q, j, later] -= s * K[q, k, later]
+            coef[k, j] = -s[j]
+            if s[j] != 0.0:
+                for q in range(len(g)):
+                    u[q, k, j] = -s[j] * S.c_sum[q, j]
+                    line_8(S, q, j, s[j], g[q, j, k], k_xx[q, k], rule.a)
+                    for later in range(k + 1, g.shape[2]):  # line 8, for the rest of the block
+                        g[q, j, later] -= s[j] * K[q, k, later]
 
 
 # What a coordinate remembers, in one cache line: its weight w, θ = Σ -s x, G = Σ |s x|, its unit m
@@ -215,28 +218,25 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
 
 
 @loop(
-    lambda data: types.void(
-        rows_type(data), table, indices, numbers, plug, numbers, types.int64, types.int64,
-        real, real, real, real, real, cube, scalars, matrix,
-    ),
+    lambda data: types.void(rows_type(data), rounds, plugs, scalars, cube, real, matrix),
     fastmath={"contract"},
-)  # fmt: skip
-def learn_coordinates(
-    X, Y, order, r, grad, theta, coupled, growth, a, b, L, power, bias, state, S, P
-):
-    """Play rounds with one scalar learner a coordinate (Appendix A); the last one is the bias.
+)
+def learn_coordinates(X, rounds, rule, S, state, bias, P):
+    """Play rounds with one scalar learner per coordinate (Appendix A); the last one is the bias.
 
     A weight moves only when its feature is seen, so its share of the average is brought up to date
     then. The multipliers of a row's coordinates are computed together.
     """
+    order, r = rounds.order, rounds.r
     d = state.shape[1] - 1
     h_sq, alpha, c = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
-    z = np.empty(len(state))
+    z, s = np.empty(len(state)), np.empty(len(state))
+    growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
     for k in range(len(order)):
         i = order[k]
         cols, vals = row(X, i)
         m, weight = len(cols), S.weight[0, 0]
-        tick(S, r[k], power)
+        tick(S, r[k], rule.power)
         for j in range(len(state)):
             if bias > state[j, d, M]:
                 set_unit(state[j], d, bias, weight, growth, a, b, L)
@@ -246,18 +246,15 @@ def learn_coordinates(
                 if abs(x) > state[j, f, M]:  # a new unit, before it is used
                     set_unit(state[j], f, x, weight, growth, a, b, L)
                 p += state[j, f, W] * x
-            P[k, j] = p
-        if coupled:
-            compare(P[k], z)
+            P[k, j] += p
+        gradients(rounds, rule, k, P, z, s)
         for j in range(len(state)):
-            Z, p = state[j], z[j] if coupled else P[k, j]
-            s = r[k] * call_loss(grad, Y[i, j], p, theta[j])
-            if s != 0.0:
-                now = S.weight[0, 0]
+            if s[j] != 0.0:
+                Z, now = state[j], S.weight[0, 0]
                 for n in range(m):
-                    _line_8(Z, cols[n], float(vals[n]), s)
+                    _line_8(Z, cols[n], float(vals[n]), s[j])
                     _note(Z, cols[n], now, a, L, h_sq, alpha, n)
-                _line_8(Z, d, bias, s)
+                _line_8(Z, d, bias, s[j])
                 _note(Z, d, now, a, L, h_sq, alpha, m)
                 _multipliers(growth, h_sq, alpha, b, c, m + 1)
                 if growth == VOWPAL:
@@ -267,6 +264,118 @@ def learn_coordinates(
                 for n in range(m):
                     _set_weight(Z, cols[n], c[n])
                 _set_weight(Z, d, c[m])
+
+
+@njit(cache=True)
+def _plain(x):
+    """x without its last bits, which depend on how rows are sorted and many passes would enlarge."""
+    fraction, power = frexp(x)
+    return ldexp(round(fraction * 2.0**24), power - 24)
+
+
+@njit(cache=True)
+def members(values, i, lo, out):
+    """Values of every kernel q at row i and up to WIDTH rows from `lo`: out[q]; how many they are."""
+    m = min(WIDTH, len(values.inner) - lo)
+    product, e = values.inner[i, lo : lo + m], values.widest[i, lo : lo + m]
+    done, last = 0, -1
+    for q in range(len(values.steps)):
+        v, step = out[q][:m], values.steps[q]
+        if step >= 0:  # a power of the product
+            for i in range(len(v)):
+                v[i] = 1.0
+            for _ in range(step):
+                for i in range(len(v)):
+                    v[i] *= product[i]
+        else:  # e to the power of 4^(-step - 1), from the kernel before
+            source = e if last < 0 else out[last][:m]
+            for i in range(len(v)):
+                v[i] = source[i]
+            for _ in range(-step - 1 - done):
+                for i in range(len(v)):
+                    square = v[i] * v[i]
+                    v[i] = square * square
+            done, last = -step - 1, q
+    return m
+
+
+def _state(data: Any) -> Any:
+    return types.Array(from_dtype(np.dtype(data)), 3, "C")
+
+
+@loop(
+    lambda data: types.void(
+        gram_type(data), rounds, plugs, scalars, _state(data), matrix, cube, matrix
+    ),
+    fastmath={"contract"},
+)
+def learn_gram(values, rounds, rule, S, g, coef, u, P):
+    """Play rounds on rows whose kernel values are all known.
+
+    g[q, j] is that of kernel q and output j, at every row: it is kept up to date.
+    """
+    order, r, b = rounds.order, rounds.r, rule.b
+    inner, steps = values.inner, values.steps
+    n, Q, J = len(inner), len(steps), P.shape[1]
+    made = np.empty((Q, WIDTH), inner.dtype)
+    k_xx, z, s = np.empty(Q), np.empty(J), np.empty(J)
+    for k in range(len(order)):
+        i = order[k]
+        t = S.t[0, 0]
+        omega = tick(S, r[k], rule.power)
+        for q in range(Q):
+            k_xx[q] = inner[i, i] ** steps[q] if steps[q] >= 0 else 1.0
+        for j in range(J):
+            for q in range(Q):
+                c = call_potential(rule.potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b[q])
+                P[k, j] += c * g[q, j, i]  # lines 4-6
+                S.c_sum[q, j] += omega * c
+        gradients(rounds, rule, k, P, z, s)
+        moved = False
+        for j in range(J):
+            if s[j] != 0.0:
+                moved = True
+                coef[i, j] -= s[j]
+                for q in range(Q):
+                    u[i, q, j] -= s[j] * S.c_sum[q, j]
+                    line_8(S, q, j, s[j], float(g[q, j, i]), k_xx[q], rule.a)
+        if moved:
+            for lo in range(0, n, WIDTH):  # line 8, at every row
+                m = members(values, i, lo, made)
+                for j in range(J):
+                    if s[j] != 0.0:
+                        step = g.dtype.type(-s[j])
+                        for q in range(Q):
+                            part, v = g[q, j, lo : lo + m], made[q, :m]
+                            for x in range(len(part)):
+                                part[x] += step * v[x]
+    for q in range(Q):  # drift of ‖g‖² ends here: it is Σ coef g
+        for j in range(J):
+            total = 0.0
+            for x in range(n):
+                total += coef[x, j] * g[q, j, x]
+            S.g_norm_sq[q, j] = _plain(max(total, 0.0))
+
+
+@loop(
+    lambda data: types.void(gram_type(data), _state(data), indices, matrix),
+    fastmath={"contract", "reassoc"},
+)
+def expand_gram(values, coef, at, out):
+    """out[k, j] = Σ_q Σ_n coef[q, j, n] k_q(n, at[k])."""
+    n, Q = len(values.inner), len(values.steps)
+    made = np.empty((Q, WIDTH), values.inner.dtype)
+    out[:] = 0.0
+    for k in range(len(at)):
+        for lo in range(0, n, WIDTH):
+            m = members(values, at[k], lo, made)
+            for j in range(out.shape[1]):
+                for q in range(Q):
+                    c, v = coef[q, j, lo : lo + m], made[q, :m]
+                    total = c.dtype.type(0.0)
+                    for x in range(len(c)):
+                        total += c[x] * v[x]
+                    out[k, j] += total
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers, types.int64))

@@ -12,6 +12,9 @@ from numba.np.numpy_support import from_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+MAX_NORM_SQ = 1e140  # of a row; beyond it products of scores, sums and multipliers could overflow
+MAX_TARGET = 1e300
+
 
 class Rows(NamedTuple):
     """Dense or CSR rows in one layout. `step` is 1 for CSR; 0 where all rows share `indices`."""
@@ -20,6 +23,64 @@ class Rows(NamedTuple):
     indices: Array
     data: Array
     step: int
+
+    @property
+    def dtype(self) -> Any:
+        """Of the values."""
+        return self.data.dtype
+
+
+class Rounds(NamedTuple):
+    """What is played: in round k row order[k] with its targets, as a round of size r[k]."""
+
+    Y: Array
+    order: Array
+    r: Array
+
+    @classmethod
+    def of(cls, Y: Array, order: Array, r: Array) -> Rounds:
+        """Read-only and contiguous, as the loops take them: numba converts no part of a tuple."""
+        return cls(*(read_only(np.ascontiguousarray(x)) for x in (Y, order, r)))
+
+
+class Plugs(NamedTuple):
+    """A rule as the loops take it: the addresses of its functions, and its numbers."""
+
+    grad: int  # address of the loss's subgradient
+    theta: Array  # the loss's own parameter, per output
+    coupled: int  # whether the loss compares the outputs with each other
+    potential: int  # address of the potential, which gives c; 0 where `growth` is all it takes
+    growth: int  # how b_t of a coordinate grows
+    a: float
+    b: Array  # per kernel
+    L: float
+    power: float  # f_t weighs r t^power in the average
+
+
+class GramValues(NamedTuple):
+    """The kernel values that a sum of kernels is made of, among all rows, and how: see `members`."""
+
+    inner: Array  # bounded inner products, or the values of a single kernel
+    widest: Array  # values of the widest Gaussian
+    steps: Array  # per kernel
+
+    @property
+    def dtype(self) -> Any:
+        """Of the values."""
+        return self.inner.dtype
+
+
+class BlockValues(NamedTuple):
+    """g(x) of the support so far for the rows of a block, their own kernel values, and k(x, x)."""
+
+    g: Array  # (kernels, outputs, rows)
+    K: Array  # (kernels, rows, rows)
+    k_xx: Array  # (kernels, rows)
+
+    @property
+    def dtype(self) -> Any:
+        """Of the values."""
+        return self.g.dtype
 
 
 class Scalars(NamedTuple):
@@ -42,6 +103,17 @@ table = types.Array(real, 2, "C", readonly=True)
 scalars = types.NamedUniTuple(matrix, len(Scalars._fields), Scalars)
 
 plug = types.intp  # the address of a loss or a potential
+rounds = types.NamedTuple((table, indices, numbers), Rounds)
+plugs = types.NamedTuple(
+    (plug, numbers, types.int64, plug, types.int64, real, numbers, real, real), Plugs
+)
+block_values = types.NamedTuple((cube, cube, matrix), BlockValues)
+
+
+def gram_type(data: Any) -> types.NamedTuple:
+    """The numba type of `GramValues` of this dtype."""
+    square = types.Array(from_dtype(np.dtype(data)), 2, "C", readonly=True)
+    return types.NamedTuple((square, square, indices), GramValues)
 
 
 def rows_type(data: Any) -> types.NamedTuple:
@@ -71,8 +143,7 @@ class Loop:
         self._compiled: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        dtype = args[0].data.dtype if isinstance(args[0], Rows) else args[0].dtype
-        return self.compiled(dtype)(*args)
+        return self.compiled(args[0].dtype)(*args)
 
     def compiled(self, dtype: Any) -> Callable[..., Any]:
         """The machine code for this dtype of the first argument."""

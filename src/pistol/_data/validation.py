@@ -13,12 +13,10 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from .._compiled.rows import sq_norms
-from .._compiled.types import Array
+from .._compiled.types import MAX_NORM_SQ, MAX_TARGET, Array
 
-MAX_NORM_SQ = 1e140  # beyond it products of scores, sums and multipliers could overflow
 MAX_WEIGHT = 1e6  # weight k is k rounds
 MAX_ROUNDS = 2e8  # of one call; each takes sixteen bytes
-MAX_TARGET = 1e300
 CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 DTYPES = [np.float64, np.float32]
 

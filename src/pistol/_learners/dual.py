@@ -11,10 +11,10 @@ from .._compiled import loops as _loops
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.tiles import BLOCK, kernel_values, scores
-from .._compiled.types import Array, Scalars
+from .._compiled.types import Array, BlockValues, Rounds, Scalars
 from ..kernels import Kernel, precomputed_base
 from .models import Expansion
-from .rule import Chunks, Rule, chunks, part
+from .rule import Chunks, Rule, chunks
 from .storage import Growing, Store
 
 MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
@@ -80,7 +80,7 @@ class Dual:
                 n = self.ids.n
                 try:
                     with one_blas_thread():
-                        self._play_block(X, Y, order[at], part(r, at), P, place, first, threads)
+                        self._play_block(X, Y, order[at], r[at], P, place, first, threads)
                 except BaseException:
                     self._truncate(n)
                     raise
@@ -97,22 +97,21 @@ class Dual:
         first: int,
         threads: Workers,
     ) -> None:
-        rule, m, Q = self.rule, len(order), len(self.kernels)
+        m, Q = len(order), len(self.kernels)
         A, points, a_sq = self._points(X, order, first)
         own = partial(kernel_values, self.kernels, points, A, a_sq, a_sq)
-        G, (values,) = self._scores(A, a_sq, threads, [own])
-        K = np.stack(values)
+        G, (own_values,) = self._scores(A, a_sq, threads, [own])
+        K = np.stack(own_values)
         if not np.isfinite(G).all():
             raise ValueError(
                 "the kernel's values are not finite, or so large that sums of them are not"
             )
-        k_xx = np.stack([diagonal(k, values, a_sq) for k, values in zip(self.kernels, K)])
+        k_xx = np.stack([diagonal(k, K_q, a_sq) for k, K_q in zip(self.kernels, K)])
         coef, u = np.zeros((m, self.columns)), np.zeros((Q, m, self.columns))
         S = Scalars(*(x.copy() for x in self.S))
-        _loops.learn_dual(
-            G, K, k_xx, Y, order, r, rule.grad, rule.theta(self.columns),
-            rule.coupled, rule.c, rule.a, rule.shares(self.kernels), rule.power, S, P, coef, u,
-        )  # fmt: skip
+        plugs = self.rule.plugs(self.columns, self.rule.shares(self.kernels))
+        values, rounds = BlockValues(G, K, k_xx), Rounds.of(Y, order, r)
+        _loops.learn_dual(values, rounds, plugs, S, coef, u, P)
         self._keep(points, a_sq, order, place, first, coef, u)
         self.S = S
 

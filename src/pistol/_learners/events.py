@@ -1,10 +1,4 @@
-"""One event at a time: linear learners at the price of a function call, and kernel learners.
-
-Unpacking a dozen arrays takes ten times as long as a round with twenty features. So all that a round
-needs lies in one vector of floats and one of integers; the compiled functions here lay views over
-them and play a single round with the very loops that play whole chunks. A refused event changes
-nothing and returns infinity, which no loss and no score ever is; who asked finds out why.
-"""
+"""One event at a time: linear learners at the price of a function call, and kernel learners."""
 
 from __future__ import annotations
 
@@ -13,126 +7,36 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numba import njit
-from numba.core import types
 
-from .._compiled import loops as _loops
-from .._compiled.plugs import INTERPRETED, address, call_loss, call_potential
-from .._compiled.rows import square
-from .._compiled.types import Array, Rows, Scalars, loop, numbers, read_only, real, vector
-from .._data.validation import MAX_NORM_SQ, MAX_TARGET
+from .._compiled import events as _events
+from .._compiled.events import (
+    ALPHA,
+    COLUMNS,
+    END,
+    G_NORM,
+    GRAD,
+    GROWTH,
+    HEAD,
+    LOSS_SUM,
+    POTENTIAL,
+    POWER,
+    S_SUM,
+    SIZE,
+    TARGET,
+    THETA,
+    VALUE,
+    A,
+    B,
+    L,
+)
+from .._compiled.loops import FIELDS
+from .._compiled.plugs import INTERPRETED, address
+from .._compiled.types import MAX_NORM_SQ, MAX_TARGET, Array, Scalars, read_only
 from ..kernels import Kernel
 from ..losses import Loss
 from . import Coordinates, Dual, Primal, Rule
 
-# The head of the vector of floats: the scalars, then y, r and p of the round, then the rule's numbers.
-(
-    G_NORM, ALPHA, C_SUM, T, WEIGHT, TARGET, SIZE, SCORE, A, B, L, POWER, THETA, LOSS_SUM, S_SUM, HEAD,
-) = range(16)  # fmt: skip
-# The vector of integers: addresses of the plugs, how b_t grows, the row's number, where it begins
-# and ends, and its columns.
-GRAD, VALUE, POTENTIAL, GROWTH, ORDER, BEGIN, END, COLUMNS = range(8)
-UNCOUPLED = 0  # an event has one column
-
 REAL = np.dtype(np.float64)
-
-_learn_primal = njit(_loops.learn_primal.py_func)
-_learn_coordinates = njit(_loops.learn_coordinates.py_func)
-
-
-@njit(inline="always")
-def _cell(state, i):
-    return state[i : i + 1].reshape(1, 1)
-
-
-@njit(inline="always")
-def _scalars(Z):
-    cells = _cell(Z, G_NORM), _cell(Z, ALPHA), _cell(Z, C_SUM), _cell(Z, T), _cell(Z, WEIGHT)
-    return Scalars(cells[0], cells[1], cells[2], cells[3], cells[4])
-
-
-@njit(cache=True)
-def _refused(x, features, y):
-    """Whether anything about the event is not finite, too large, or of the wrong length."""
-    return len(x) != features or not square(x) <= MAX_NORM_SQ or not abs(y) <= MAX_TARGET
-
-
-@njit(inline="always")
-def _suffer(Z, N, y):
-    """The loss of the round just played, which is added to the sums."""
-    value = call_loss(N[VALUE], y, Z[SCORE], Z[THETA])
-    Z[LOSS_SUM] += value
-    Z[S_SUM] += abs(call_loss(N[GRAD], y, Z[SCORE], Z[THETA]))
-    return value
-
-
-def _learn_type(dtype):
-    return real(vector, types.int64[::1], numbers, real)
-
-
-def _predict_type(dtype):
-    return real(vector, types.int64[::1], numbers)
-
-
-@loop(_learn_type)
-def learn_primal(Z, N, x, y):
-    """A round with g as a vector; returns the loss suffered, or infinity where x or y is refused."""
-    d = N[END]
-    if _refused(x, d, y):
-        return inf
-    Z[TARGET] = y
-    S, X = _scalars(Z), Rows(N[BEGIN:COLUMNS], N[COLUMNS:], x, 0)
-    g, u = Z[HEAD : HEAD + d + 1].reshape(1, d + 1), Z[HEAD + d + 1 :].reshape(1, d + 1)
-    _learn_primal(
-        X, _cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE], N[GRAD], Z[THETA:LOSS_SUM],
-        UNCOUPLED, N[POTENTIAL], Z[A], Z[B], Z[POWER], 0.0, g, u, S, _cell(Z, SCORE),
-    )  # fmt: skip
-    return _suffer(Z, N, y)
-
-
-@loop(_predict_type)
-def predict_primal(Z, N, x):
-    """f_t(x) = c_t ⟨g, x⟩; infinity where x is refused."""
-    if _refused(x, N[END], 0.0):
-        return inf
-    c = call_potential(N[POTENTIAL], Z[G_NORM], Z[ALPHA], Z[T], Z[B])
-    total = 0.0
-    for i in range(len(x)):
-        total += Z[HEAD + i] * x[i]
-    return c * total
-
-
-@loop(_learn_type)
-def learn_coordinates(Z, N, x, y):
-    """A round with one learner a coordinate; returns as `learn_primal` does."""
-    d = N[END]
-    if _refused(x, d, y):
-        return inf
-    Z[TARGET] = y
-    S, X = _scalars(Z), Rows(N[BEGIN:COLUMNS], N[COLUMNS:], x, 0)
-    state = Z[HEAD:].reshape(1, d + 1, _loops.FIELDS)
-    _learn_coordinates(
-        X, _cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE], N[GRAD], Z[THETA:LOSS_SUM],
-        UNCOUPLED, N[GROWTH], Z[A], Z[B], Z[L], Z[POWER], 0.0, state, S, _cell(Z, SCORE),
-    )  # fmt: skip
-    return _suffer(Z, N, y)
-
-
-@loop(_predict_type)
-def predict_coordinates(Z, N, x):
-    """f_t(x), with the unit of a coordinate as x would make it; infinity where x is refused."""
-    d = N[END]
-    if _refused(x, d, 0.0):
-        return inf
-    state, total = Z[HEAD:].reshape(d + 1, _loops.FIELDS), 0.0
-    for f in range(d):
-        if abs(x[f]) <= state[f, _loops.M]:
-            total += state[f, _loops.W] * x[f]
-        else:
-            own = state[f : f + 1].copy()
-            _loops.set_unit(own, 0, x[f], Z[WEIGHT], N[GROWTH], Z[A], Z[B], Z[L])
-            total += own[0, _loops.W] * x[f]
-    return total
 
 
 class LinearEvents:
@@ -140,20 +44,18 @@ class LinearEvents:
 
     def __init__(self, rule: Rule, features: int, per_coordinate: bool, x_max: float) -> None:
         self._made_with, self._loss = (rule, features, per_coordinate, x_max), rule.loss
-        size = (features + 1) * (_loops.FIELDS if per_coordinate else 2)
+        size = (features + 1) * (FIELDS if per_coordinate else 2)
         self.features, self.floats = features, np.zeros(HEAD + size)
         self.integers = np.zeros(COLUMNS + features, object if INTERPRETED else np.int64)
         self.integers[COLUMNS:] = np.arange(features)
-        learn = learn_coordinates if per_coordinate else learn_primal
-        predict = predict_coordinates if per_coordinate else predict_primal
+        learn = _events.learn_coordinates if per_coordinate else _events.learn_primal
+        predict = _events.predict_coordinates if per_coordinate else _events.predict_primal
         self.learn_one, self.predict_one = learn.compiled(REAL), predict.compiled(REAL)
         self.learner = self._learner(rule, features, per_coordinate, x_max)
         self.floats[[SIZE, A, B, L, POWER]] = 1.0, rule.a, rule.b, rule.loss.L, rule.power
         self.integers[END] = features
-        if per_coordinate:
-            self.integers[GROWTH] = rule.growth
-        else:
-            self.integers[POTENTIAL] = rule.c
+        plugs = rule.plugs_per_coordinate(1) if per_coordinate else rule.plugs(1)
+        self.integers[[POTENTIAL, GROWTH]] = plugs.potential, plugs.growth
         self.set_loss(rule.loss)
 
     def _learner(
@@ -165,7 +67,7 @@ class LinearEvents:
         if per_coordinate:
             learner = Coordinates(rule, features, 1, x_max=x_max)
             body[:] = learner.state.ravel()
-            learner.state = body.reshape(1, features + 1, _loops.FIELDS)
+            learner.state = body.reshape(1, features + 1, FIELDS)
         else:
             learner = Primal(rule, features, 1)
             learner.g, learner.u = body.reshape(2, 1, features + 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._compiled import loops as _loops
 from .._compiled.plugs import address
-from .._compiled.types import Array, Scalars, read_only
+from .._compiled.types import Array, Plugs, Scalars, read_only
 from ..kernels import Kernel
 from ..losses import Loss
 from ..potentials import POTENTIALS
@@ -32,15 +32,26 @@ class Rule:
     b: float
     average: str | None
 
-    @property
-    def grad(self) -> Any:
-        """The loss's subgradient, as the loops take it."""
-        return address(self.loss.grad, 3)
+    def plugs(self, columns: int, b: Array | None = None) -> Plugs:
+        """This rule for a learner of so many outputs, with the b of each kernel."""
+        return self._plugs(columns, b, address(self._c, 4), 0)
 
-    @property
-    def c(self) -> Any:
-        """The potential, as the loops take it."""
-        return address(self._c, 4)
+    def plugs_per_coordinate(self, columns: int) -> Plugs:
+        """The same for one learner per coordinate: all it needs of the potential is how b_t grows."""
+        return self._plugs(columns, None, 0, _loops.GROWTHS[self.potential])
+
+    def _plugs(self, columns: int, b: Array | None, potential: Any, growth: int) -> Plugs:
+        return Plugs(
+            grad=address(self.loss.grad, 3),
+            theta=self.theta(columns),
+            coupled=self.coupled,
+            potential=potential,
+            growth=growth,
+            a=float(self.a),
+            b=read_only(np.array([self.b], float) if b is None else b),
+            L=float(self.loss.L),
+            power=self.power,
+        )
 
     @property
     def _c(self) -> Any:
@@ -50,11 +61,6 @@ class Rule:
                 "learning; otherwise use b='anytime' or a number"
             )
         return POTENTIALS[self.potential]
-
-    @property
-    def growth(self) -> int:
-        """How b_t grows: all that a coordinate needs to know of the potential."""
-        return _loops.GROWTHS[self.potential]
 
     @property
     def coupled(self) -> int:
@@ -95,19 +101,21 @@ class Rule:
 
     def shares(self, kernels: Sequence[Kernel]) -> Array:
         """b of every kernel."""
-        return read_only(np.array([self.b * kernel.share for kernel in kernels]))
+        return read_only(np.array([self.b * kernel.share for kernel in kernels], float))
 
     def theta(self, columns: int) -> Array:
         """The loss's own parameter for every column."""
         levels = self.loss.levels
-        return read_only(np.array(levels) if levels else np.full(columns, self.loss.theta))
+        return read_only(
+            np.array(levels, float) if levels else np.full(columns, float(self.loss.theta))
+        )
 
 
 def chunks(order: Array, columns: int, size: int) -> Chunks:
-    """Slices of the rounds, each with room for its predictions."""
+    """Slices of the rounds, each with f_0 = 0 of its rows, to which the loops add."""
     for lo in range(0, len(order), size):
         at = slice(lo, min(lo + size, len(order)))
-        yield at, np.empty((at.stop - lo, columns))
+        yield at, np.zeros((at.stop - lo, columns))
 
 
 def part(r: Array, at: slice) -> Array:

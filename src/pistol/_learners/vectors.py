@@ -8,9 +8,9 @@ import numpy as np
 
 from .._compiled import loops as _loops
 from .._compiled.rows import as_rows
-from .._compiled.types import Array
+from .._compiled.types import Array, Rounds
 from .models import Linear
-from .rule import Chunks, Rule, chunks, part
+from .rule import Chunks, Rule, chunks
 
 CHUNK = 8192  # rounds between two yields
 
@@ -41,13 +41,10 @@ class Primal(Vectors):
 
     def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
         """Learn from the rows of X in this order, each round of size r."""
-        rule, rows = self.rule, as_rows(X)
+        rows, plugs = as_rows(X), self.rule.plugs(len(self.g))
         for at, P in chunks(order, len(self.g), CHUNK):
-            _loops.learn_primal(
-                rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.g)),
-                rule.coupled, rule.c, rule.a, rule.b, rule.power, self.bias,
-                self.g, self.u, self.S, P,
-            )  # fmt: skip
+            rounds = Rounds.of(Y, order[at], r[at])
+            _loops.learn_primal(rows, rounds, plugs, self.S, self.g, self.u, self.bias, P)
             yield at, P
 
     def model(self, last: bool = False) -> Linear:
@@ -85,13 +82,10 @@ class Coordinates(Vectors):
 
     def play(self, X: Any, Y: Array, order: Array, r: Array, first: int = 0) -> Chunks:
         """Learn from the rows of X in this order, each round of size r."""
-        rule, rows = self.rule, as_rows(X)
+        rows, plugs = as_rows(X), self.rule.plugs_per_coordinate(len(self.state))
         for at, P in chunks(order, len(self.state), CHUNK):
-            _loops.learn_coordinates(
-                rows, Y, order[at], part(r, at), rule.grad, rule.theta(len(self.state)),
-                rule.coupled, rule.growth, rule.a, rule.b, rule.loss.L, rule.power, self.bias,
-                self.state, self.S, P,
-            )  # fmt: skip
+            rounds = Rounds.of(Y, order[at], r[at])
+            _loops.learn_coordinates(rows, rounds, plugs, self.S, self.state, self.bias, P)
             yield at, P
 
     def model(self, last: bool = False) -> Linear:
