@@ -86,15 +86,15 @@ def compare(p, z):
     z[best] = (p[best] - second) - log(rest)
 
 
-@njit(cache=True)
-def gradients(rounds, rule, k, p, z, s):
-    """Line 7 of round k: s_j = r ∂ℓ(y_j, p_j) for every output, compared with the others if coupled."""
-    i = rounds.order[k]
+@njit(forceinline=True)
+def gradients(rounds, rule, k, P, z, s):
+    """Line 7 of round k: s_j = r ∂ℓ(y_j, p_j) per output, beside the others' scores if coupled."""
+    i, r = rounds.order[k], rounds.r[k]
     if rule.coupled:
-        compare(p, z)
-    for j in range(len(p)):
-        score = z[j] if rule.coupled else p[j]
-        s[j] = rounds.r[k] * call_loss(rule.grad, rounds.Y[i, j], score, rule.theta[j])
+        compare(P[k], z)
+    for j in range(len(s)):
+        p = z[j] if rule.coupled else P[k, j]
+        s[j] = r * call_loss(rule.grad, rounds.Y[i, j], p, rule.theta[j])
 
 
 @loop(
@@ -102,20 +102,22 @@ def gradients(rounds, rule, k, p, z, s):
 )
 def learn_primal(X, rounds, rule, S, g, u, bias, P):
     """Play rounds with g as one vector per output; the last entry belongs to the constant `bias`."""
+    order, r, b = rounds.order, rounds.r, rule.b
     d = g.shape[1] - 1
     period = max(d, 1024)
     g_x, z, s = np.empty(len(g)), np.empty(len(g)), np.empty(len(g))
-    for k in range(len(rounds.order)):
-        cols, vals = row(X, rounds.order[k])
+    for k in range(len(order)):
+        i = order[k]
+        cols, vals = row(X, i)
         x_sq = square(vals) + bias * bias
         t = S.t[0, 0]
-        omega = tick(S, rounds.r[k], rule.power)
+        omega = tick(S, r[k], rule.power)
         for j in range(len(g)):
-            c = call_potential(rule.potential, S.g_norm_sq[0, j], S.alpha[0, j], t, rule.b[0])
+            c = call_potential(rule.potential, S.g_norm_sq[0, j], S.alpha[0, j], t, b[0])
             g_x[j] = dot(g[j], cols, vals) + g[j, d] * bias
             P[k, j] += c * g_x[j]  # lines 4-6
             S.c_sum[0, j] += omega * c
-        gradients(rounds, rule, k, P[k], z, s)
+        gradients(rounds, rule, k, P, z, s)
         for j in range(len(g)):
             if s[j] != 0.0:
                 add(g[j], -s[j], cols, vals)  # line 8
@@ -135,17 +137,18 @@ def learn_dual(values, rounds, rule, S, coef, u, P):
     matter here. All kernels q learn from one s_t, taken at the sum of their predictions, each with
     its own b[q].
     """
+    r, b = rounds.r, rule.b
     g, K, k_xx = values
     z, s = np.empty(P.shape[1]), np.empty(P.shape[1])
-    for k in range(len(rounds.order)):
+    for k in range(len(r)):
         t = S.t[0, 0]
-        omega = tick(S, rounds.r[k], rule.power)
+        omega = tick(S, r[k], rule.power)
         for j in range(P.shape[1]):
             for q in range(len(g)):
-                c = call_potential(rule.potential, S.g_norm_sq[q, j], S.alpha[q, j], t, rule.b[q])
+                c = call_potential(rule.potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b[q])
                 P[k, j] += c * g[q, j, k]  # lines 4-6
                 S.c_sum[q, j] += omega * c
-        gradients(rounds, rule, k, P[k], z, s)
+        gradients(rounds, rule, k, P, z, s)
         for j in range(P.shape[1]):
             coef[k, j] = -s[j]
             if s[j] != 0.0:
@@ -224,14 +227,16 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     A weight moves only when its feature is seen, so its share of the average is brought up to date
     then. The multipliers of a row's coordinates are computed together.
     """
+    order, r = rounds.order, rounds.r
     d = state.shape[1] - 1
     h_sq, alpha, c = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
     z, s = np.empty(len(state)), np.empty(len(state))
     growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
-    for k in range(len(rounds.order)):
-        cols, vals = row(X, rounds.order[k])
+    for k in range(len(order)):
+        i = order[k]
+        cols, vals = row(X, i)
         m, weight = len(cols), S.weight[0, 0]
-        tick(S, rounds.r[k], rule.power)
+        tick(S, r[k], rule.power)
         for j in range(len(state)):
             if bias > state[j, d, M]:
                 set_unit(state[j], d, bias, weight, growth, a, b, L)
@@ -242,7 +247,7 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
                     set_unit(state[j], f, x, weight, growth, a, b, L)
                 p += state[j, f, W] * x
             P[k, j] += p
-        gradients(rounds, rule, k, P[k], z, s)
+        gradients(rounds, rule, k, P, z, s)
         for j in range(len(state)):
             if s[j] != 0.0:
                 Z, now = state[j], S.weight[0, 0]
@@ -309,21 +314,23 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P):
 
     g[q, j] is that of kernel q and output j, at every row: it is kept up to date.
     """
-    n, Q, J = len(values.inner), len(values.steps), P.shape[1]
-    made = np.empty((Q, WIDTH), values.inner.dtype)
+    order, r, b = rounds.order, rounds.r, rule.b
+    inner, steps = values.inner, values.steps
+    n, Q, J = len(inner), len(steps), P.shape[1]
+    made = np.empty((Q, WIDTH), inner.dtype)
     k_xx, z, s = np.empty(Q), np.empty(J), np.empty(J)
-    for k in range(len(rounds.order)):
-        i = rounds.order[k]
+    for k in range(len(order)):
+        i = order[k]
         t = S.t[0, 0]
-        omega = tick(S, rounds.r[k], rule.power)
+        omega = tick(S, r[k], rule.power)
         for q in range(Q):
-            k_xx[q] = values.inner[i, i] ** values.steps[q] if values.steps[q] >= 0 else 1.0
+            k_xx[q] = inner[i, i] ** steps[q] if steps[q] >= 0 else 1.0
         for j in range(J):
             for q in range(Q):
-                c = call_potential(rule.potential, S.g_norm_sq[q, j], S.alpha[q, j], t, rule.b[q])
+                c = call_potential(rule.potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b[q])
                 P[k, j] += c * g[q, j, i]  # lines 4-6
                 S.c_sum[q, j] += omega * c
-        gradients(rounds, rule, k, P[k], z, s)
+        gradients(rounds, rule, k, P, z, s)
         moved = False
         for j in range(J):
             if s[j] != 0.0:

@@ -28,7 +28,7 @@ from .._compiled.events import (
     A,
     B,
     L,
-)  # fmt: skip
+)
 from .._compiled.loops import FIELDS
 from .._compiled.plugs import INTERPRETED, address
 from .._compiled.types import MAX_NORM_SQ, MAX_TARGET, Array, Scalars, read_only
