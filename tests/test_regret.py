@@ -25,7 +25,7 @@ def events(seed, n=20, d=3):
 
 
 def played(X, y, loss="hinge", **parameters):
-    learner = Learner(loss, record=True, **parameters)
+    learner = Learner.theorem(loss, record=True, **parameters)
     for x_t, y_t in zip(X, y):
         learner.learn(x_t, y_t)
     return learner
@@ -69,7 +69,7 @@ def test_regret_stays_below_the_bound(seed, loss, ratio, log_b, size):
 def test_the_bound_is_theorem_1_with_the_gradients_so_far():
     X, y = events(0)
     h = np.array([1.0, -2.0, 0.5])
-    learner = Learner("smooth_hinge", b=0.5, record=True)
+    learner = Learner.theorem("smooth_hinge", b=0.5, record=True)
     sums = []
     for x_t, y_t in zip(X, y):
         learner.learn(x_t, y_t)
@@ -82,7 +82,7 @@ def test_the_bound_is_theorem_1_with_the_gradients_so_far():
 def test_per_coordinate_the_bound_is_that_of_appendix_A():
     X, y = events(0)
     u = np.array([1.0, -2.0, 0.0])
-    learner = Learner("hinge", per_coordinate=True, b=1 / 3, record=True)
+    learner = Learner.theorem("hinge", per_coordinate=True, b=1 / 3, record=True)
     s_sums = np.zeros(3)
     for x_t, y_t in zip(X, y):
         s = LOSSES["hinge"].grad(y_t, learner.predict(x_t), 0.0)
@@ -104,7 +104,7 @@ def test_the_norm_of_h_is_that_of_the_kernel_space():
 
 
 def test_before_the_first_round_there_is_nothing_to_tell():
-    learner = Learner("hinge", record=True)
+    learner = Learner.theorem("hinge", record=True)
     h = np.zeros(3)
     assert (learner.regret(h), learner.bound(h)) == (0.0, 0.0)
     assert len(learner.regrets(h)) == len(learner.bounds(h)) == 0
@@ -127,7 +127,6 @@ def twice(A, B):
         (LONG, {}, r"‖k\(x, ·\)‖ ≤ 1; 2 was seen"),
         (X, {"kernel": twice}, r"‖k\(x, ·\)‖ ≤ 1; 1\.41421 was seen"),
         (X, {"kernel": "poly", "gamma": 2.0, "degree": 2}, "≤ 1; 2 was seen"),
-        (X, {"per_coordinate": True, "x_max": 0.0}, "here x_max is 0"),
         (np.sign(X) * 1.5, {"per_coordinate": True}, r"\|x_i\| ≤ 1; 1\.5 was seen"),
         (X, {"per_coordinate": True, "b": "vowpal"}, "about a constant b"),
     ],
@@ -135,6 +134,27 @@ def twice(A, B):
 def test_what_no_theorem_covers_has_no_bound(rows, parameters, message):
     learner = played(rows, Y, **parameters)
     h = ZERO if parameters.get("kernel", "linear") == "linear" else ([1.0], rows[:1])
+    assert np.isfinite(learner.regret(h))
+    with pytest.raises(ValueError, match=message):
+        learner.bound(h)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, r"events as they are; this learner centres them.*Learner\.theorem"),
+        ({"center": False}, "has an intercept.*fit_intercept=False"),
+        ({"center": False, "fit_intercept": False}, r"constant b.*Learner\.theorem"),
+        ({"center": False, "fit_intercept": False, "b": 1.0}, r"Use a = 3 L = 3 or more"),
+        ({"center": False, "fit_intercept": False, "b": 1.0, "a": 3.0}, "here x_max is 0"),
+        ({"kernel": "rbf"}, "constant b"),
+    ],
+)
+def test_the_defaults_have_a_regret_but_no_bound(parameters, message):
+    learner = Learner(record=True, **parameters)
+    for x_t, y_t in zip(X, Y):
+        learner.learn(x_t, y_t)
+    h = ([1.0], X[:1])
     assert np.isfinite(learner.regret(h))
     with pytest.raises(ValueError, match=message):
         learner.bound(h)
@@ -160,7 +180,7 @@ def test_a_comparator_without_a_norm_has_no_bound():
         (np.array([1.0, np.nan, 0.0]), "h must be finite"),  # the hinge loss of nan is 0
         (lambda X: np.full(len(X), np.inf), "h must be finite"),
         (([np.nan], X[:1]), "h must be finite"),
-        (lambda X: X, "a value a row, 20; it gave 60"),
+        (lambda X: X, "one value per row, 20; it gave 60"),
         ((1.0, -2.0, 0.5), "give a weight vector as an array"),
         (([1.0, 2.0], X[:1]), "2 coefficients needs as many points"),
     ],
@@ -181,9 +201,9 @@ def test_rounding_of_a_norm_is_not_a_broken_assumption():
 
 @pytest.mark.parametrize("loss", ["multinomial", quantile_loss([0.1, 0.5, 0.9])], ids=str)
 def test_losses_of_several_scores_are_refused(loss):
-    with pytest.raises(ValueError, match="several scores a round"):
+    with pytest.raises(ValueError, match="several scores per round"):
         Learner(loss)
-    with pytest.raises(ValueError, match="several scores a round"):
+    with pytest.raises(ValueError, match="several scores per round"):
         Learner("logistic").learn([1.0], 1.0, loss=loss)
 
 

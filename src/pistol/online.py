@@ -1,16 +1,25 @@
-"""One event at a time: the paper's adversarial setting.
+"""One event at a time: predict, then learn.
+
+By default a linear learner with nothing to set: features of any scale and offset, an intercept, no
+learning rate and no number of rounds.
 
 >>> import numpy as np
 >>> from pistol.online import Learner
->>> learner = Learner("logistic", record=True)
->>> for x, y in [([1.0, 0.0], 1), ([0.0, 1.0], -1), ([0.6, 0.8], -1)]:
-...     p = learner.predict(x)       # f_t(x_t), before y is known
+>>> learner = Learner()
+>>> for x, y in [([1000.0, 0.2], 1), ([1001.0, 0.1], -1), ([1002.0, 0.3], 1)] * 10:
+...     p = learner.predict(x)         # a score, before y is known; its sign is the class
 ...     suffered = learner.learn(x, y)
->>> learner.t, learner.predict([0.0, 1.0]) < 0
-(3, True)
->>> learner.regret(np.array([1.0, -2.0])) > 0  # against the predictor ⟨h, x⟩
-True
->>> learner.regret(np.array([1.0, -2.0])) < learner.bound(np.array([1.0, -2.0]))  # Theorem 1
+>>> learner.t, learner.predict([1001.0, 0.1]) < 0 < learner.predict([1002.0, 0.3])
+(30, True)
+
+The setting of the paper's Theorem 1, in which the regret is bounded whatever is played, has a
+constructor of its own, `Learner.theorem`. It takes the events as they are, of norm at most 1:
+
+>>> learner = Learner.theorem("logistic", record=True)
+>>> for x, y in [([1.0, 0.0], 1), ([0.0, 1.0], -1), ([0.6, 0.8], -1)]:
+...     suffered = learner.learn(x, y)
+>>> h = np.array([1.0, -2.0])          # the predictor ⟨h, x⟩
+>>> 0 < learner.regret(h) < learner.bound(h)
 True
 """
 
@@ -18,50 +27,67 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ._compiled.rows import sq_norms
 from ._compiled.types import Array
-from ._data.validation import MAX_NORM_SQ, MAX_TARGET, check_choice, check_number
+from ._data.validation import MAX_TARGET, check_choice, check_number
 from ._learners import AVERAGES, Rule
 from ._learners import regret as _regret
-from ._learners.events import KernelEvents, LinearEvents
+from ._learners.centred import CentredEvents
+from ._learners.events import KernelEvents
 from ._learners.regret import Comparator, Round
 from .kernels import get_kernel
 from .losses import CLASSIFICATION_LOSSES, LOSSES, Loss, get_loss
 from .potentials import pistol_choice
 
+Events = CentredEvents | KernelEvents
+
 
 class Learner:
-    """PiSTOL against any sequence of losses (Orabona 2014, Algorithm 3, adversarial setting).
+    """PiSTOL, one event at a time (Orabona 2014, Algorithm 3).
 
     In each round: `predict` x with the current f_t, then `learn` x and y, which suffers the loss at
-    f_t(x) and updates. The defaults are a setting that Theorem 1 covers.
+    f_t(x) and updates.
+
+    The defaults are for use: one learner per feature, each in the scale of its feature; events are
+    centred; there is an intercept; b grows by itself. No theorem covers them. `Learner.theorem` is
+    the setting of Theorem 1, for `bound`.
 
     Parameters
     ----------
-    loss : str or Loss, default="smooth_hinge"
+    loss : str or Loss, default="logistic"
         The loss of the rounds that name none of their own.
     kernel : str or callable, default="linear"
         "linear" keeps g as a vector; any other kernel of
-        :class:`~pistol.PistolClassifier` (except "precomputed") keeps the rows with a gradient.
+        :class:`~pistol.PistolClassifier` (except "precomputed") keeps the rows with a gradient. It
+        takes the events as they are: scale them yourself, or use the classifier's `partial_fit`.
     gamma, degree, coef0 : float, default=1.0, 3 and 0.0
         Parameters of the kernel.
-    per_coordinate : bool, default=False
-        One learner a coordinate (Appendix A), for the linear kernel.
-    x_max : float, default=1.0
-        With `per_coordinate`: a bound on all |x_i|. 0 learns each feature's unit instead.
+    per_coordinate : bool or None, default=None
+        One learner per feature (Appendix A). None is True for the linear kernel, the only one that
+        can.
+    center : bool or None, default=None
+        Subtract from each event the mean of all events so far, itself included. None is True for the
+        linear kernel, the only one that can.
+    fit_intercept : bool or None, default=None
+        Learn a constant beside the features. None is True for the linear kernel, the only one that
+        can.
+    x_max : float, default=0.0
+        With `per_coordinate`: a bound on all |x_i| known beforehand. 0 learns the scale of each
+        feature, its largest magnitude so far: then multiplying a feature by a constant changes no
+        prediction.
     L : float or None, default=None
         Lipschitz constant of all losses to come; None takes that of `loss`.
     a : float or None, default=None
-        The paper's a; None is 3 L. Theorem 1 asks for a ≥ 2.25 L and ‖k(x, ·)‖ ≤ 1, and its constant
-        explodes near 2.25 L.
-    b : "anytime" or float, default=1.0
-        The paper's b. Appendix A takes 1/d for `per_coordinate`.
-    average : "uniform", "linear" or None, default="uniform"
-        Which average `decide` evaluates.
+        The paper's a. None is L for the linear kernel and L/4, as in the paper's experiments, for
+        others.
+    b : "anytime", "vowpal" or float, default="anytime"
+        The paper's b: ½√(2α_t), which needs no number of rounds; Vowpal Wabbit's ½√G, for
+        `per_coordinate`; or a number.
+    average : "linear", "uniform" or None, default="linear"
+        Which average `decide` evaluates: weight t on f_t, the paper's equal weights, or the last f.
     record : bool, default=False
         Keep all rounds, which `regret` and `bound` need.
 
@@ -77,30 +103,34 @@ class Learner:
 
     def __init__(
         self,
-        loss: str | Loss = "smooth_hinge",
+        loss: str | Loss = "logistic",
         *,
         kernel: Any = "linear",
         gamma: float = 1.0,
         degree: float = 3,
         coef0: float = 0.0,
-        per_coordinate: bool = False,
-        x_max: float = 1.0,
+        per_coordinate: bool | None = None,
+        center: bool | None = None,
+        fit_intercept: bool | None = None,
+        x_max: float = 0.0,
         L: float | None = None,
         a: float | None = None,
-        b: str | float = 1.0,
-        average: str | None = "uniform",
+        b: str | float = "anytime",
+        average: str | None = "linear",
         record: bool = False,
     ) -> None:
         self.loss = get_loss(loss, LOSSES)
         self.L = self.loss.L if L is None else check_number("L", L)
-        self.a = 3.0 * self.L if a is None else check_number("a", a)
+        usual = self.L if kernel == "linear" else self.L / 4
+        self.a = usual if a is None else check_number("a", a)
         check_choice("average", average, AVERAGES)
         if kernel == "precomputed":
             raise ValueError(
                 "a learner of single events has no precomputed kernel; give a function"
             )
-        if per_coordinate and kernel != "linear":
-            raise ValueError(f"per_coordinate needs kernel='linear'; got {kernel!r}")
+        self.per_coordinate = _linear_only("per_coordinate", per_coordinate, kernel)
+        self.center = _linear_only("center", center, kernel)
+        self.fit_intercept = _linear_only("fit_intercept", fit_intercept, kernel)
         potential, b = pistol_choice(b, self.a, self.L, None)
         self._rule = Rule(replace(self.loss, L=self.L), potential, self.a, b, average)
         self._kernel = get_kernel(
@@ -109,16 +139,72 @@ class Learner:
             check_number("degree", degree),
             check_number("coef0", coef0, closed=True),
         )
-        self.per_coordinate = per_coordinate
         self.x_max = check_number("x_max", x_max, closed=True)
         self.record = record
-        self._events: LinearEvents | KernelEvents | None = None
+        self._events: Events | None = None
         self._rounds: list[Round] = []
         self._set_loss(self.loss)
 
+    @classmethod
+    def theorem(
+        cls,
+        loss: str | Loss = "smooth_hinge",
+        *,
+        kernel: Any = "linear",
+        gamma: float = 1.0,
+        degree: float = 3,
+        coef0: float = 0.0,
+        per_coordinate: bool = False,
+        L: float | None = None,
+        a: float | None = None,
+        b: float = 1.0,
+        record: bool = False,
+    ) -> Self:
+        """The setting of Theorem 1: events as they are, a = 3 L, b = 1, the uniform average.
+
+        The theorem asks for ‖k(x, ·)‖ ≤ 1; with `per_coordinate` its corollary in Appendix A asks for
+        |x_i| ≤ 1.
+
+        Parameters
+        ----------
+        loss : str or Loss, default="smooth_hinge"
+            The loss of the rounds that name none of their own.
+        kernel : str or callable, default="linear"
+            As in the constructor.
+        gamma, degree, coef0 : float, default=1.0, 3 and 0.0
+            Parameters of the kernel.
+        per_coordinate : bool, default=False
+            One learner per feature (Appendix A, which takes b = 1/d), for the linear kernel.
+        L : float or None, default=None
+            Lipschitz constant of all losses to come; None takes that of `loss`.
+        a : float or None, default=None
+            The paper's a; None is 3 L. Theorem 1 asks for a ≥ 2.25 L, and its constant explodes near
+            2.25 L.
+        b : float, default=1.0
+            The paper's b, a constant.
+        record : bool, default=False
+            Keep all rounds, which `regret` and `bound` need.
+
+        Returns
+        -------
+        learner : Learner
+            A learner whose regret `bound` bounds.
+        """
+        loss = get_loss(loss, LOSSES)
+        if a is None:
+            a = 3.0 * (loss.L if L is None else check_number("L", L))
+        return cls(
+            loss, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0,
+            per_coordinate=per_coordinate, center=False, fit_intercept=False, x_max=1.0,
+            L=L, a=a, b=b, average="uniform", record=record,
+        )  # fmt: skip
+
     def __repr__(self) -> str:
-        kernel = "per_coordinate=True" if self.per_coordinate else repr(self._kernel)
-        return f"Learner({self.loss.name!r}, {kernel}, a={self.a:g}, t={self.t})"
+        how = repr(self._kernel)
+        if self._kernel.source == "linear":
+            names = "per_coordinate", "center", "fit_intercept"
+            how = ", ".join(f"{name}={getattr(self, name)}" for name in names)
+        return f"Learner({self.loss.name!r}, {how}, a={self.a:g}, t={self.t})"
 
     @property
     def t(self) -> int:
@@ -142,8 +228,8 @@ class Learner:
             p = events.predict(x)
         except (TypeError, AttributeError, ValueError):  # not a vector of float64, or not yet
             p = events.predict(_row(x))
-        if p == inf:
-            p = events.predict(self._not_refused(events, _row(x), 0.0))
+        if p == inf and (p := events.predict(_row(x))) == inf:
+            raise _refusal(events, _row(x), 0.0)
         return p
 
     def learn(self, x: Any, y: float, loss: str | Loss | None = None) -> float:
@@ -173,8 +259,8 @@ class Learner:
             suffered = events.learn(x, y)
         except (TypeError, AttributeError, ValueError):  # not a vector of float64, or not yet
             suffered = events.learn(_row(x), float(y))
-        if suffered == inf:
-            suffered = events.learn(self._not_refused(events, _row(x), y), float(y))
+        if suffered == inf and (suffered := events.learn(_row(x), float(y))) == inf:
+            raise _refusal(events, _row(x), y)
         self._events = events
         if self.record:
             x = _row(x).copy()
@@ -182,11 +268,14 @@ class Learner:
         return suffered
 
     def decide(self, X: Any) -> Array:
-        """The averaged predictor f̄ at the rows of X (statistical setting, line 10)."""
+        """The averaged predictor f̄ at the rows of X (statistical setting, line 10).
+
+        With `center`, rows are taken relative to the mean of all events so far.
+        """
         X = np.ascontiguousarray(np.atleast_2d(np.asarray(X, np.float64)))
         if self._events is None:
             return np.zeros(len(X))
-        return self._events.learner.model().decide(X)[:, 0]
+        return self._events.decide(X)
 
     def regret(self, h: Comparator) -> float:
         """Σ ℓ_t(f_t(x_t)) - Σ ℓ_t(h(x_t)) over all rounds so far, the last of `regrets`.
@@ -238,6 +327,7 @@ class Learner:
             :func:`~pistol.theory.per_coordinate_bound`. What no theorem covers is refused.
         """
         rounds, kernel, rule = self._recorded(), self._kernel, self._rule
+        _regret.check_events(self.center, self.fit_intercept)
         if self.per_coordinate:
             return _regret.bounds_per_coordinate(rounds, kernel, rule, self.x_max, h, h_norm)
         return _regret.bounds(rounds, kernel, rule, h, h_norm)
@@ -250,7 +340,7 @@ class Learner:
     def _set_loss(self, loss: Loss) -> None:
         if loss.coupled or loss.levels:
             raise ValueError(
-                f"{loss!r} is about several scores a round; this learner has one. Use 'logistic' "
+                f"{loss!r} is about several scores per round; this learner has one. Use 'logistic' "
                 "or another loss of one score"
             )
         if loss.L > self.L * (1 + 1e-12):
@@ -261,25 +351,33 @@ class Learner:
         if self._events is not None:
             self._events.set_loss(loss)
 
-    def _new_events(self, x: Array) -> LinearEvents | KernelEvents:
+    def _new_events(self, x: Array) -> Events:
         """A learner for events like x; it is kept when it has learned one."""
-        events: LinearEvents | KernelEvents
+        events: Events
         if self._kernel.source == "linear":
-            events = LinearEvents(self._rule, len(x), self.per_coordinate, self.x_max)
+            how = self.per_coordinate, self.x_max, self.center, self.fit_intercept
+            events = CentredEvents(self._rule, len(x), *how)
         else:
             events = KernelEvents(self._rule, len(x), self._kernel)
         events.set_loss(self._current)
         return events
 
-    def _not_refused(self, events: LinearEvents | KernelEvents, x: Array, y: float) -> Array:
-        """The event, if nothing is wrong with it but its form; an error that says why otherwise."""
-        if len(x) != events.features:
-            raise ValueError(f"x must be one event of {events.features} features; got {len(x)}")
-        if not abs(y) <= MAX_TARGET:
-            raise ValueError(f"y must be finite and at most {MAX_TARGET:g} in magnitude; got {y!r}")
-        if not sq_norms(x[None])[0] <= MAX_NORM_SQ:
-            raise ValueError(f"x must be finite and of moderate size; got {x!r}")
-        return x
+
+def _linear_only(name: str, asked: bool | None, kernel: Any) -> bool:
+    """What only the linear kernel can have, and has unless told otherwise."""
+    linear = isinstance(kernel, str) and kernel == "linear"
+    if asked and not linear:
+        raise ValueError(f"{name} needs kernel='linear'; got {kernel!r}")
+    return linear if asked is None else asked
+
+
+def _refusal(events: Events, x: Array, y: float) -> ValueError:
+    """Why an event was refused."""
+    if len(x) != events.features:
+        return ValueError(f"x must be one event of {events.features} features; got {len(x)}")
+    if not abs(y) <= MAX_TARGET:
+        return ValueError(f"y must be finite and at most {MAX_TARGET:g} in magnitude; got {y!r}")
+    return ValueError(f"x must be finite and of moderate size; got {x!r}")
 
 
 def _row(x: Any) -> Array:

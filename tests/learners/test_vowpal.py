@@ -89,7 +89,7 @@ def test_coordinates_are_the_oracle(layout, seed):
 @interpreted
 def test_single_events_are_the_oracle():
     X, y = make_stream(0, 40)
-    learner, found = Learner("logistic", per_coordinate=True, x_max=0.0, a=1.0, b="vowpal"), []
+    learner, found = Learner("logistic", center=False, fit_intercept=False, b="vowpal"), []
     for x_t, y_t in zip(X, y):
         found.append(learner.predict(x_t))
         learner.learn(x_t, y_t)
@@ -142,10 +142,10 @@ def test_only_coordinates_have_it():
         with pytest.raises(ValueError, match="per-coordinate"):
             learner.model(last=True)
     for kernel in ("linear", "rbf"):
-        learner = Learner("logistic", kernel=kernel, b="vowpal")
+        learner = Learner("logistic", kernel=kernel, per_coordinate=False, b="vowpal")
         with pytest.raises(ValueError, match="per-coordinate"):
             learner.learn(X[0], 1.0)
-    assert isinstance(Learner("logistic", per_coordinate=True, b="vowpal").learn(X[0], 1.0), float)
+    assert isinstance(Learner("logistic", b="vowpal").learn(X[0], 1.0), float)
 
 
 def test_the_estimator_predicts_what_vowpal_wabbit_predicts():

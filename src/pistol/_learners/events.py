@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,26 @@ from .._compiled.events import (
     B,
     L,
 )
-from .._compiled.loops import FIELDS
+from .._compiled.loops import FIELDS, learn_dual
 from .._compiled.plugs import INTERPRETED, address
-from .._compiled.types import MAX_NORM_SQ, MAX_TARGET, Array, Scalars, read_only
+from .._compiled.rows import Block, manhattan, sq_norms
+from .._compiled.tiles import nothing
+from .._compiled.types import (
+    MAX_NORM_SQ,
+    MAX_TARGET,
+    Array,
+    BlockValues,
+    Rounds,
+    Scalars,
+    read_only,
+)
 from ..kernels import Kernel
 from ..losses import Loss
-from . import Coordinates, Dual, Primal, Rule
+from .coordinates import Coordinates
+from .dual import Dual, diagonal
+from .primal import Primal
+from .rule import Rule
+from .storage import Store
 
 REAL = np.dtype(np.float64)
 
@@ -111,11 +125,16 @@ def _restore(made_with: tuple[Any, ...], loss: Loss, floats: Array) -> LinearEve
 
 
 class KernelEvents:
-    """A kernel learner with the same outside; its rounds cost a kernel value for each support row."""
+    """A kernel learner with the same outside; its rounds cost a kernel value for each support row.
+
+    One row needs no tiles and no threads: its kernel values are one product and one map.
+    """
 
     def __init__(self, rule: Rule, features: int, kernel: Kernel) -> None:
         self.learner, self.features = Dual(rule, (kernel,), 1, n_jobs=1), features
-        self.rule, self.loss_sum, self.s_sum = rule, 0.0, 0.0
+        rows = Store(np.empty((0, features)))
+        self.learner.support = self.learner.support._replace(rows=rows)
+        self.rule, self.kernel, self.loss_sum, self.s_sum = rule, kernel, 0.0, 0.0
         self._round = read_only(np.zeros(1, np.int64)), read_only(np.ones(1))
 
     def _refused(self, x: Array, y: float) -> bool:
@@ -131,17 +150,73 @@ class KernelEvents:
         """f_t(x), or infinity where x is refused."""
         if self._refused(x, 0.0):
             return inf
-        return float(self.learner.model(last=True).decide(x[None])[0, 0])
+        rule, learner = self.learner.rule, self.learner
+        c = rule.next_c(learner.S, rule.shares(learner.kernels))
+        return float(c[0, 0] * self._g(x[None], sq_norms(x[None])))
 
     def learn(self, x: Array, y: float) -> float:
         """Play a round; returns the loss suffered, or infinity where x or y is refused."""
         if self._refused(x, y):
             return inf
-        target = read_only(np.array([[y]]))
-        ((_, P),) = self.learner.play(
-            x[None], target, *self._round, first=int(self.learner.S.t[0, 0])
-        )
-        loss, p = self.learner.rule.loss, float(P[0, 0])
+        p = self._play(x[None], y)
+        loss = self.learner.rule.loss
         self.loss_sum += (value := loss.value(y, p, loss.theta))
         self.s_sum += abs(loss.grad(y, p, loss.theta))
         return value
+
+    def decide(self, X: Array) -> Array:
+        """f̄ at the rows of X."""
+        return self.learner.model().decide(X)[:, 0]
+
+    def _values(self, rows: Array, sq: Array, X: Array, x_sq: Array) -> Array:
+        """k(s, x) for the rows s and the only row x of X, as a row."""
+        base = _distances if self.kernel.base is manhattan else self.kernel.base
+        K = base(rows, Block(X), None).reshape(1, -1)
+        self.kernel.map_tile(K, x_sq, sq, *nothing(K))
+        return K
+
+    def _g(self, X: Array, x_sq: Array) -> float:
+        """g(x) of the only row x of X."""
+        learner = self.learner
+        support = learner.support
+        if not support.ids.n:
+            return 0.0
+        K = self._values(support.rows.rows, support.sq.values, X, x_sq)
+        return float(K[0] @ support.coef.values[:, 0])
+
+    def _play(self, X: Array, y: float) -> float:
+        """A round with the only row of X, as `Dual` plays it; its prediction."""
+        rule, learner, x_sq = self.learner.rule, self.learner, sq_norms(X)
+        g_x, K = self._g(X, x_sq), self._values(X, x_sq, X, x_sq)
+        if not isfinite(g_x):
+            raise ValueError(
+                "the kernel's values are not finite, or so large that sums of them are not"
+            )
+        k_xx = diagonal(self.kernel, K, x_sq)
+        coef, u, P = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros((1, 1))
+        S = Scalars(*(scalar.copy() for scalar in learner.S))
+        rounds = Rounds.of(np.array([[y]], np.float64), *self._round)
+        plugs = rule.plugs(1, rule.shares(learner.kernels))
+        values = BlockValues(np.full((1, 1, 1), g_x), K[None], k_xx[None])
+        learn_dual(values, rounds, plugs, S, coef, u, P)
+        self._keep(X, x_sq, coef, u, S)
+        return float(P[0, 0])
+
+    def _keep(self, X: Array, x_sq: Array, coef: Array, u: Array, S: Scalars) -> None:
+        """Store the row if it was updated; an interrupt leaves all as it was."""
+        learner, mark = self.learner, self.learner.mark(X)
+        number = learner.S.t[0].astype(np.int64)
+        try:
+            if coef[0, 0]:
+                values = X, x_sq, number, coef, np.abs(coef), u
+                for growing, x in zip(learner.support, values, strict=True):
+                    growing.append(x)
+            learner.S = S
+        except BaseException:
+            learner.roll_back(mark)
+            raise
+
+
+def _distances(S: Array, block: Block, out: Array | None) -> Array:
+    """`manhattan` for one row, without the checks that would take longer than the sums."""
+    return np.abs(S - block.rows).sum(axis=1)

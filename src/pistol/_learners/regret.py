@@ -65,7 +65,7 @@ def bounds_per_coordinate(
     _check_rule(rule)
     if x_max != 1.0:
         raise ValueError(
-            f"Appendix A measures all features in units of 1; here x_max is {x_max:g}. Divide the "
+            f"Appendix A takes 1 for the scale of all features; here x_max is {x_max:g}. Divide the "
             "features by their largest magnitudes and use x_max=1.0"
         )
     X = np.array([r.x for r in rounds])
@@ -90,7 +90,7 @@ def evaluate(h: Comparator, X: Array, kernel: Kernel) -> Array:
     if callable(h):
         values = np.asarray(h(X), np.float64).ravel()
         if len(values) != len(X):
-            raise ValueError(f"h must give a value a row, {len(X)}; it gave {len(values)}")
+            raise ValueError(f"h must give one value per row, {len(X)}; it gave {len(values)}")
     elif isinstance(h, tuple):
         values = _expansion(h, X.shape[1], kernel).decide(X)[:, 0]
     else:
@@ -143,12 +143,22 @@ def _norms(kernel: Kernel, X: Array) -> Array:
     return np.array([_expansion(([1.0], [x]), len(x), kernel).norm()[0] for x in X])
 
 
+def check_events(center: bool, intercept: bool) -> None:
+    """Refuse events that are not those of the theorem."""
+    if center or intercept:
+        changed = "centres them" if center else "has an intercept"
+        raise ValueError(
+            f"Theorem 1 is about events as they are; this learner {changed}. Use "
+            "Learner.theorem(...), or center=False and fit_intercept=False"
+        )
+
+
 def _check_rule(rule: Rule) -> None:
     """Refuse a choice of a or b that no theorem covers."""
     if rule.potential != "pistol":
         raise ValueError(
             "Theorem 1 is about a constant b, chosen before the first round; for one that changes "
-            "no bound is known. Use a number, as b=1.0"
+            "no bound is known. Use a number, as b=1.0, or Learner.theorem(...)"
         )
     least = theory.MIN_A * rule.loss.L
     if rule.a < least * (1 - 1e-12):

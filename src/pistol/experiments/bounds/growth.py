@@ -23,7 +23,7 @@ REPEATS = 15
 
 def over_time(opponent: str, loss: str, T: int, d: int, norm: float, seed: int) -> dict[str, Any]:
     """Regret and bound after each round, against the h of this norm along g_T: a = 3 L, b = 1."""
-    learner, ell = Learner(LOSSES[loss], record=True), LOSSES[loss]
+    learner, ell = Learner.theorem(LOSSES[loss], record=True), LOSSES[loss]
     rng = np.random.default_rng(seed)
     arena = hostile.Arena(rng, T, d, False, False, learner, ell, learner.a, 1.0)
     game = hostile.play(arena, getattr(hostile, opponent))
@@ -44,7 +44,7 @@ def stream(flipped: float, several: int, T: int, seed: int) -> dict[str, Any]:
     learner, Σ|s_t|, and the loss of the h of norm 1/margin that is right wherever nothing is flipped.
     """
     rng, ell = np.random.default_rng(seed), LOSSES["smooth_hinge"]
-    learner, h_loss = Learner(ell), 0.0
+    learner, h_loss = Learner.theorem(ell), 0.0
     marks = np.unique(np.geomspace(10, T, 2 * round(np.log10(T)) - 1).astype(int))
     rows: list[tuple[int, float, float, float]] = []
     for t in range(1, T + 1):
@@ -68,7 +68,7 @@ def scale(norm: float, T: int, seed: int) -> dict[str, Any]:
     """
     rng, d = np.random.default_rng(seed), FEATURES
     u = norm * WEIGHTS
-    learner = Learner("absolute", per_coordinate=True, b=1 / d)
+    learner = Learner.theorem("absolute", per_coordinate=True, b=1 / d)
     w, squares, adagrad = np.zeros(d), np.full(d, 1e-12), 0.0
     s_sums = np.zeros(d)
     for x in rng.choice([-1.0, 0.0, 1.0], (T, d)):

@@ -235,7 +235,7 @@ def arena_of(kind: str, number: int) -> tuple[Arena, Opponent]:
         loss = PLAYED[rng.integers(len(PLAYED))]
         a = loss.L * A_OVER_L[rng.integers(len(A_OVER_L))]
         b = 1.0 / d if kind == "per coordinate" else float(10 ** rng.uniform(-3.0, 3.0))
-        learner = Learner(
+        learner = Learner.theorem(
             loss, a=a, b=b, record=True, gamma=GAMMA,
             kernel="rbf" if gaussian else "linear", per_coordinate=kind == "per coordinate",
         )  # fmt: skip
