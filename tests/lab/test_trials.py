@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -118,14 +120,18 @@ def test_trials_learn_something_from_the_rows_they_say(name):
     assert trials.fit(name, 100, 1, 2.0)["error"] < 0.85 * majority
 
 
-def invented(pistol=0.1, svm=0.1, few=0.0, times=10.0):
-    """All that the quick jobs would find, if errors and times were these."""
+def invented(pistol=0.1, svm=0.1, few=0.0, times=10.0, **readings):
+    """All that the quick jobs would find, if errors and times were these.
+
+    `weighted` and `last` are errors of the other readings of PiSTOL, if they are not the same.
+    """
+    others = {trials.WEIGHTED: "weighted", trials.LAST: "last"}
     found = {}
     for job in trials.jobs(quick=True):
         found[job.name] = {"error": svm, "cpu": times / 100, "seconds": 1.0}
         if job.work is trials.trial:
-            _, _, rows, shuffle = job.args
-            error = pistol + (few if rows <= 300 else 0.0)
+            _, method, rows, shuffle = job.args
+            error = readings.get(others.get(method), pistol) + (few if rows <= 300 else 0.0)
             error *= (100 / rows) ** 0.1 * (1 + 0.01 * shuffle)
             found[job.name] = {"error": error, "cpu": 0.05, "seconds": 0.1}
     for job in trials.fits(found, quick=True):
@@ -145,14 +151,35 @@ def verdicts(monkeypatch, **found):
 
 @pytest.mark.usefixtures("no_data")
 def test_verdicts_follow_what_was_found(monkeypatch):
-    tracks, few, _, rate, constant, faster, similar, *_ = verdicts(monkeypatch, few=-0.005)
-    assert (tracks, few, faster, similar) == ("holds",) * 4
+    *tracks, few, _, rate, constant, faster, similar = verdicts(monkeypatch, few=-0.005)[:9]
+    assert (*tracks, few, faster, similar) == ("holds",) * 6
     assert "holds" not in (rate, constant)  # ahead with few rows, and so its error falls less
-    tracks, few, _, rate, constant, faster, similar, *_ = verdicts(
+    *tracks, few, _, rate, constant, faster, similar = verdicts(
         monkeypatch, pistol=0.2, times=0.01
-    )
-    assert (tracks, few, faster, similar) == ("does not hold",) * 4
+    )[:9]
+    assert (*tracks, few, faster, similar) == ("does not hold",) * 6
     assert constant == rate == "holds"  # twice the error, the same rate
+
+
+@pytest.mark.usefixtures("no_data")
+def test_each_reading_is_judged_by_its_own_errors(monkeypatch):
+    near, far = {"pistol": 0.2, "weighted": 0.1}, {"weighted": 0.2, "last": 0.12}
+    assert verdicts(monkeypatch, **near)[:3] == ["does not hold", "holds", "does not hold"]
+    assert verdicts(monkeypatch, **far)[:3] == ["holds", "does not hold", "holds with a caveat"]
+
+
+@pytest.mark.usefixtures("no_data")
+@pytest.mark.parametrize("name", trials.PANELS)
+def test_the_readings_are_of_the_same_rounds(name):
+    problem = datasets.shuffled(datasets.load(name), 0)
+    X, y = problem.X[:60], problem.y[:60]
+    models = [
+        trials.methods(problem)[m](problem.gamma or 1.0, 0).fit(X, y) for m in trials.READINGS
+    ]
+    assert len({model.online_loss_ for model in models}) == 1
+    scores = [model.decision_function(problem.X_test[:9]) for model in models]
+    for a, b in combinations(scores, 2):
+        assert not np.allclose(a, b)
 
 
 @pytest.mark.usefixtures("no_data")

@@ -40,15 +40,29 @@ PAPER: dict[str, Any] = {
     "orders": None,
 }  # fmt: skip
 PISTOL, DEFAULTS, COORDINATES = "PiSTOL", "our defaults", "one learner a coordinate"
+WEIGHTED, LAST = "PiSTOL, weight t", "PiSTOL, last f_t"
+READINGS = {PISTOL: "uniform", WEIGHTED: "linear", LAST: None}  # of the same f_1, …, f_T
 Method = Callable[[float, int], Any]  # of γ and a seed
+
+
+def _kernel(average: str | None) -> Method:
+    return lambda gamma, seed: PistolClassifier(
+        kernel="rbf", gamma=gamma, **PAPER | {"average": average}
+    )
+
+
+def _vector(average: str | None) -> Method:
+    return lambda gamma, seed: LinearPistolClassifier(
+        per_coordinate=False, fit_intercept=False, **PAPER | {"average": average}
+    )
+
+
 GAUSSIAN: dict[str, Method] = {
-    PISTOL: lambda gamma, seed: PistolClassifier(kernel="rbf", gamma=gamma, **PAPER),
+    **{name: _kernel(average) for name, average in READINGS.items()},
     DEFAULTS: lambda gamma, seed: PistolClassifier(random_state=seed),
 }
 LINEAR: dict[str, Method] = {
-    PISTOL: lambda gamma, seed: LinearPistolClassifier(
-        per_coordinate=False, fit_intercept=False, **PAPER
-    ),
+    **{name: _vector(average) for name, average in READINGS.items()},
     DEFAULTS: lambda gamma, seed: LinearPistolClassifier(random_state=seed),
     COORDINATES: lambda gamma, seed: LinearPistolClassifier(
         fit_intercept=False, **PAPER | {"b": "anytime", "a": 1.0}
