@@ -17,17 +17,18 @@ test: $(VENV)/.test $(VENV)/.sources
 	$(BIN)/coverage erase
 	$(BIN)/pytest -n 2 --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
-	$(BIN)/coverage report --fail-under=95 --skip-covered
+	$(BIN)/coverage report --include='src/*' --fail-under=95 --skip-covered
+	$(BIN)/coverage report --include='lab/*' --fail-under=95 --skip-covered
 
 docs: $(VENV)/.test $(VENV)/.sources
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 recompile:
-	find src -name '*.nb[ic]' -delete
+	find src lab/src -name '*.nb[ic]' -delete
 
 # numba keeps the machine code of a loop when a helper in another file has changed
 $(VENV)/.sources: $(VENV)/.made $(wildcard src/pistol/*.py src/pistol/*/*.py)
-	find src -name '*.nb[ic]' -delete
+	find src lab/src -name '*.nb[ic]' -delete
 	touch $@
 
 clean: recompile
@@ -38,10 +39,10 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
-$(VENV)/.demo: $(VENV)/.made pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[cli]'
+$(VENV)/.demo: $(VENV)/.made pyproject.toml lab/pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[cli]' --editable ./lab
 	touch $@
 
-$(VENV)/.test: $(VENV)/.made pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+$(VENV)/.test: $(VENV)/.made pyproject.toml lab/pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]' --editable './lab[bench]'
 	touch $@ $(VENV)/.demo

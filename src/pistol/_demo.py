@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -17,6 +18,7 @@ from sklearn.svm import SVC
 
 from . import PistolClassifier
 
+FORMATS = sorted(f".{name}" for name in FigureCanvasBase.get_supported_filetypes())
 C_GRID = [0.1, 1, 10, 100, 1000]
 WIDTHS = [1 / 16, 1 / 4, 1, 4, 16]  # of γ, times 1/(features × variance)
 

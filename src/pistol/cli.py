@@ -1,21 +1,54 @@
-"""The `pistol` command, on top of the public names; the library itself never imports this."""
+"""The `pistol` command, on top of the public names; the library itself never imports this.
+
+Other distributions add commands through the entry-point group `pistol.commands`. An entry point is
+loaded as a function with typer's annotations, or as a typer app.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryFile
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
 from . import __version__
 
+GROUP = "pistol.commands"
+LAB = ("bench", "reproduce")  # commands of pistol-lab
+PASS_ALL = {"allow_extra_args": True, "ignore_unknown_options": True}
+
 app = typer.Typer(
     help="Kernel and linear learning with nothing to tune.",
     no_args_is_help=True,
     add_completion=False,
 )
+
+
+def refuse(message: str) -> NoReturn:
+    """End the command with one line and exit code 2."""
+    typer.echo(message, err=True)
+    raise typer.Exit(2)
+
+
+def writable(path: Path, option: str) -> Path:
+    """A file that can be written, its folder made if need be; else the command ends, naming the option.
+
+    To be called before the work starts: what cannot be kept should not be computed.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=path.parent):
+            pass
+        if path.exists():
+            path.open("ab").close()
+    except FileExistsError:
+        refuse(f"{option}: {path} cannot be written: {path.parent} is a file")
+    except OSError as problem:
+        refuse(f"{option}: {path} cannot be written: {problem.strerror or problem}")
+    return path
 
 
 @app.callback(invoke_without_command=True)
@@ -33,84 +66,32 @@ def demo(
     picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("demo.png"),
 ) -> None:
     """Learn handwritten digits with nothing set, beside a cross-validated SVM."""
-    from ._demo import run
+    from ._demo import FORMATS, run
 
-    run(picture, Console())
-
-
-@app.command()
-def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Which; all if none is named.")] = None,
-    toy: Annotated[bool, typer.Option("--toy", help="Seconds, not hours: does it run?")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for results: benchmarks/results, or benchmarks/toy with --toy."),
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option(min=1, help="A time is the best of this many.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep what is measured.")] = False,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=NUMBER", help="Change a size, as svc_rows=5000."),
-    ] = None,
-    half: Annotated[
-        str, typer.Option(help="Which tasks of quality: development, reported or all.")
-    ] = "all",
-    method: Annotated[
-        list[str] | None, typer.Option(help="A method of quality; all if none is named.")
-    ] = None,
-    task: Annotated[
-        list[str] | None, typer.Option(help="A task of quality; all if none is named.")
-    ] = None,
-    show: Annotated[bool, typer.Option("--list", help="Name the benchmarks and sizes.")] = False,
-) -> None:
-    """Measure us beside the peers and write tables and pictures."""
-    from . import benchmarks
-
-    console = Console()
-    size = benchmarks.TOY if toy else benchmarks.FULL
-    if show:
-        for name in benchmarks.BENCHMARKS:
-            console.print(f"{name:10} {benchmarks.about(name)}", markup=False)
-        console.print("Sizes: " + ", ".join(f"{k}={v}" for k, v in asdict(size).items()))
-        return
-    unknown = [name for name in names or [] if name not in benchmarks.BENCHMARKS]
-    if unknown:
-        known = ", ".join(benchmarks.BENCHMARKS)
-        raise typer.BadParameter(f"no benchmark {unknown[0]!r}; choose from {known}")
-    changes = [*(change or []), *([f"repeats={repeats}"] if repeats else [])]
-    part = half, method or [], task or []
-    try:
-        size = benchmarks.resized(size, changes)
-        benchmarks.check(*part)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    folder = out or Path("benchmarks", "toy" if toy else "results")
-    benchmarks.run(names or list(benchmarks.BENCHMARKS), size, folder, console, resume, *part)
+    if picture.suffix.lower() not in FORMATS:
+        refuse(f"--picture: {picture} should end in one of {', '.join(FORMATS)}")
+    run(writable(picture, "--picture"), Console())
 
 
-@app.command()
-def reproduce(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Minutes, not hours: reduced sizes, nothing downloaded.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the report: reproduction, or reproduction-quick."),
-    ] = None,
-) -> None:
-    """Reproduce the PiSTOL paper: its bounds, rates, experiments and figures, as one report.
+def add_commands(to: typer.Typer) -> None:
+    """Add what other distributions offer, and say where the lab's commands are if it is not there."""
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    for name, point in sorted(points.items()):
+        found = point.load()
+        if isinstance(found, typer.Typer):
+            to.add_typer(found, name=name)
+        else:
+            to.command(name)(found)
+    for name in LAB:
+        if name not in points:
+            to.command(name, hidden=True, add_help_option=False, context_settings=PASS_ALL)(_absent)
 
-    Each finished piece is kept in the folder. The same command goes on where it was interrupted.
-    """
-    from . import experiments
 
-    console = Console()
-    folder = out or Path("reproduction-quick" if quick else "reproduction")
-    try:
-        page = experiments.reproduce(folder, quick, console)
-    except KeyboardInterrupt:
-        console.print(f"Interrupted. What is finished is kept in {folder}: run it again to go on.")
-        raise typer.Exit(130) from None
-    console.print(f"Report: {page}", markup=False, soft_wrap=True)
+def _absent(context: typer.Context) -> None:
+    refuse(
+        f"pistol {context.info_name} comes with pistol-lab, which is not installed; "
+        "from a checkout: pip install ./lab"
+    )
+
+
+add_commands(app)

@@ -1,0 +1,233 @@
+"""The page: verdicts, ranks, a table of all tasks in each half, times, probabilities, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from ...computer import computer
+from ..report import TOY, seconds
+from ..results import Size
+from . import plots
+from .cells import Cell
+from .compare import (
+    Verdict,
+    critical_difference,
+    mean_ranks,
+    paired,
+    ranked,
+    select,
+    totals,
+    values,
+    verdicts,
+)
+from .peers import METHODS
+from .run import Run
+from .search import FOLDS
+from .tasks import HALVES, RULE, SOURCES, TASKS
+
+PAGE = "quality.md"
+SHORT = {"binary": "2", "multiclass": "many"}
+INTRODUCTION = """\
+Written by `pistol bench quality`: our defaults beside the peers. Rows are in their own units; words
+became columns of zeros and ones, and rows with missing values were left out. A split draws rows to
+learn from and at most 5,000 other rows to test on; shares of classes are kept; all methods see the
+same splits. Peers that need it have a scaler before them: mean 0 and variance 1 of each column, or
+for sparse rows the largest value 1. Peers run on one core, ours on those they find. Choices are made
+on the development half of the tasks; no choice was made by looking at the reported half, and the
+verdicts are about it. Comparisons use the splits that all methods in question have."""
+KINDS = {"classes": (False, "error, %"), "targets": (True, "mean absolute error")}
+
+
+def write(out: Path, run: Run, size: Size) -> Path:
+    """Write the page and its pictures from the cells of a folder; returns the page."""
+    cells = list(run.cells.values())
+    text = ["# Quality", "", INTRODUCTION, "", _limits(size), "", RULE, ""]
+    if size.toy:
+        text += [f"**{TOY}**", ""]
+    text += [_where(size), "", *_verdicts(cells), *_methods(cells), *_sources(cells)]
+    text += _left_out(run)
+    for half in reversed(HALVES):
+        text += [f"## The {half} half", ""]
+        for name, (regression, unit) in KINDS.items():
+            part = select(cells, half, regression, linear=True)
+            if part:
+                text += _part(out, half, name, unit, part)
+    for name, (regression, _) in KINDS.items():
+        part = [c for half in HALVES for c in select(cells, half, regression)]
+        if plots.draw_times(part, out / f"quality-{name}-times.png"):
+            text += [f"![Time to fit against rows, {name}](quality-{name}-times.png)", ""]
+    path = out / PAGE
+    path.write_text("\n".join(text), encoding="utf-8")
+    return path
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return [*(f"| {' | '.join(line)} |" for line in lines), ""]
+
+
+def _limits(size: Size) -> str:
+    return (
+        f"Where there are more than {size.quality_search:,} rows, grids are searched on so many of "
+        'them, drawn at random, and the best is fitted to all (column "searched on"). A method that '
+        f"takes more than {size.quality_seconds:g} s on a split is not run on the task's further "
+        "splits, and has no standard deviation then."
+    )
+
+
+def _where(size: Size) -> str:
+    made = computer()
+    names = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
+    date = datetime.now(UTC).date().isoformat()
+    where = f"{made['processor']}, {made['cores']} cores, {made['blas']}"
+    return (
+        f"*{date}, {size.quality_splits} splits, {FOLDS} folds in every search, {where}; {names}.*"
+    )
+
+
+def _verdicts(cells: Sequence[Cell]) -> list[str]:
+    words = {True: "yes", False: "**no**", None: "–"}
+    both = [verdicts(cells, half) for half in reversed(HALVES)]
+    rows, against = [], list[str]()
+    for reported, development in zip(*both, strict=True):
+        rows += [[reported.goal, reported.found, words[reported.met], development.found]]
+        against += _against(reported)
+    header = ["goal", "found on the reported half", "met", "on the development half"]
+    return ["## Goals", "", *markdown(header, rows), *against]
+
+
+def console_verdicts(cells: Sequence[Cell]) -> Table:
+    """The goals for a terminal."""
+    table = Table("goal", "reported half", "met", "development half", box=None)
+    both = [verdicts(cells, half) for half in reversed(HALVES)]
+    for reported, development in zip(*both, strict=True):
+        met = {True: "yes", False: "no", None: "–"}[reported.met]
+        table.add_row(reported.goal.replace("`", ""), reported.found, met, development.found)
+    return table
+
+
+def _against(verdict: Verdict) -> list[str]:
+    if not verdict.tasks:
+        return []
+    return [f"Against “{verdict.goal}” speak: {', '.join(verdict.tasks)}.", ""]
+
+
+def _methods(cells: Sequence[Cell]) -> list[str]:
+    there = {cell.method for cell in cells}
+    lines = [f"- `{name}`: {m.about}." for name, m in METHODS.items() if name in there]
+    return ["## Methods", "", *lines, ""]
+
+
+def _sources(cells: Sequence[Cell]) -> list[str]:
+    """Which tasks came from where; those that were seen before are in italics."""
+    there, lines = {cell.task for cell in cells}, []
+    for source, half in product(SOURCES, reversed(HALVES)):
+        tasks = [t for t in TASKS.values() if t.source == source and t.half == half]
+        names = [f"*{t.name}*" if t.seen else t.name for t in tasks if t.name in there]
+        lines += [f"- {source}, {half}: {', '.join(names)}."] if names else []
+    return ["## Tasks", "", *lines, ""]
+
+
+def _left_out(run: Run) -> list[str]:
+    lines = [f"- {name}: {reason}." for name, reason in run.skipped.items()]
+    failed = [cell for cell in run.cells.values() if cell.failed]
+    lines += [f"- {c.method} failed on {c.task}, split {c.split}: {c.failed}" for c in failed]
+    return ["## Left out", "", *lines, ""] if lines else []
+
+
+def _part(out: Path, half: str, name: str, unit: str, cells: list[Cell]) -> list[str]:
+    """Ranks, all tasks, times and probabilities of one half and one kind of targets."""
+    stem, kernel = f"quality-{half}-{name}", [c for c in cells if not TASKS[c.task].linear]
+    scores = values(kernel)
+    methods = ranked(scores)
+    text = [f"### {name.capitalize()}, {half}", ""]
+    ranks, n = mean_ranks(scores, methods)
+    if len(ranks) > 1:
+        cd = critical_difference(len(ranks), n)
+        plots.draw_ranks(ranks, n, cd, out / f"{stem}-ranks.png")
+        text += [
+            f"Mean ranks over {n} tasks, 1 is best; methods joined by a bar differ by less than the "
+            f"critical difference {cd:.2f} (Nemenyi, 5 %).",
+            "",
+            f"![Mean ranks]({stem}-ranks.png)",
+            "",
+        ]
+    peer = "svc-grid" if name == "classes" else "svr-grid"
+    if means := paired(scores, ["pistol", peer]):
+        draw = plots.draw_errors if name == "classes" else plots.draw_ratios
+        draw(means, peer, out / f"{stem}-pairs.png")
+        text += [f"![pistol against {peer}, a point a task]({stem}-pairs.png)", ""]
+    text += [f"Mean ± standard deviation over splits, {unit}; the best mean in bold.", ""]
+    text += _tasks(cells, percent=name == "classes")
+    text += _times(kernel, methods)
+    return text + (_probabilities(kernel) if name == "classes" else [])
+
+
+def _tasks(cells: Sequence[Cell], percent: bool) -> list[str]:
+    found, by_task = values(cells), {cell.task: cell for cell in cells}
+    there = {cell.method for cell in cells}
+    methods = [name for name in METHODS if name in there]
+    rows = []
+    for task in sorted(by_task, key=lambda task: (by_task[task].rows, task)):
+        cell, scores = by_task[task], found.get(task, {})
+        means = {m: np.mean(list(v.values())) for m, v in scores.items() if METHODS[m].ranked}
+        best = min(means.values(), default=None)
+        texts = [_cell(list(scores.get(m, {}).values()), percent) for m in methods]
+        shown = [f"**{t}**" if means.get(m) == best else t for m, t in zip(methods, texts)]
+        kind = [SHORT[TASKS[task].kind]] if percent else []
+        rows += [
+            [task, *kind, f"{cell.rows:,} × {cell.features:,}", _searched(cells, task), *shown]
+        ]
+    kind = ["classes"] if percent else []
+    return markdown(["task", *kind, "rows × features", "searched on", *methods], rows)
+
+
+def _searched(cells: Sequence[Cell], task: str) -> str:
+    """How many rows the grids were searched on, where it was not all of them."""
+    part = {c.searched for c in cells if c.task == task and c.searched and c.searched < c.rows}
+    return ", ".join(f"{n:,} rows" for n in sorted(part)) or "all"
+
+
+def _cell(scores: Sequence[float], percent: bool) -> str:
+    if not scores:
+        return "–"
+    mean, sd = float(np.mean(scores)), float(np.std(scores, ddof=1)) if len(scores) > 1 else None
+    if percent:
+        text = f"{100 * mean:.1f}" + ("" if sd is None else f" ± {100 * sd:.1f}")
+    else:
+        text = f"{mean:.4g}" + ("" if sd is None else f" ± {sd:.2g}")
+    return text
+
+
+def _times(cells: Sequence[Cell], methods: Sequence[str]) -> list[str]:
+    found = totals(cells, methods)
+    if not found:
+        return []
+    base = found.get("pistol", (0.0, 0.0))[0]
+    rows = [
+        [name, seconds(fit), f"{fit / base:,.3g}" if base else "–", seconds(predict)]
+        for name, (fit, predict) in found.items()
+    ]
+    header = ["method", "fit, sum over tasks", "times `pistol`", "predict, sum over tasks"]
+    return markdown(header, rows)
+
+
+def _probabilities(cells: Sequence[Cell]) -> list[str]:
+    losses, errors = values(cells, "log_loss"), values(cells, "ece")
+    there = {method for by_method in losses.values() for method in by_method}
+    methods = [name for name in METHODS if name in there and name != "pistol-units"]
+    means = [paired(found, methods) for found in (losses, errors)]
+    if not means[0]:
+        return []
+    columns: list[Any] = [np.mean(list(found.values()), axis=0) for found in means]
+    rows = [[name, f"{a:.4f}", f"{b:.4f}"] for name, a, b in zip(methods, *columns)]
+    header = ["method", f"log-loss, mean over {len(means[0])} tasks", "expected calibration error"]
+    return markdown(header, rows)

@@ -1,0 +1,106 @@
+"""The streaming peer: Vowpal Wabbit, from its text format and from its cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pistol import LinearPistolClassifier
+
+from ..measure import best_of, error, race
+from ..protocol import SkipError, peer
+from .linear import coordinate_passes
+from .results import Line, Result, Size
+from .rows import a9a
+
+RULES = {"--pistol": ["--pistol"], "--coin": ["--coin"], "default": []}
+
+
+class Measured(NamedTuple):
+    """Seconds of one pass from text and from the cache; the test error after one pass."""
+
+    text: float
+    cache: float
+    error: float
+
+
+def vw(size: Size) -> Result:
+    """Passes over sparse rows: the per-coordinate loop, against Vowpal Wabbit from its cache."""
+    workspace = peer("vowpalwabbit").Workspace
+    data, passes = a9a(size), size.vw_passes
+    n, d = data.X.shape
+    play, model = (
+        coordinate_passes(data),
+        LinearPistolClassifier(passes=1, orders=1, random_state=0),
+    )
+    model.fit(data.X[:50], data.y[:50])  # warm
+    whole, _ = best_of(lambda: model.fit(data.X, data.y), size.repeats)
+    many, _ = best_of(lambda: play(passes), size.repeats)
+    ours = many / passes
+    with TemporaryDirectory() as folder:
+        write(Path(folder) / "train", data.X, data.y)
+        write(Path(folder) / "test", data.X_test, data.y_test)
+        found = {
+            rule: _measure(workspace, folder, flags, passes, size.repeats, data.y_test)
+            for rule, flags in RULES.items()
+        }
+    theirs = found["--pistol"]
+    lines = [Line("LinearPistolClassifier.fit, one pass", whole)]
+    for rule, times in found.items():
+        lines += [
+            Line(f"vw {rule}, one pass from text", times.text, times.error),
+            Line(f"vw {rule}, a pass from its cache", times.cache),
+        ]
+    return Result(
+        ours="per-coordinate loop, a pass",
+        peer="vw --pistol, a pass from its cache",
+        rows=n,
+        features=d,
+        our_seconds=ours,
+        peer_seconds=theirs.cache,
+        our_error=error(model, data.X_test, data.y_test),
+        peer_error=theirs.error,
+        target=3.0,
+        goal="at least 3 times the rows a second",
+        note=f"A pass from the cache: the difference of {passes + 2} and 2 passes, divided by "
+        f"{passes}. Test errors are those after one pass. {data.note}".strip(),
+        lines=tuple(lines),
+        extra={"our_rows_per_second": n / ours, "peer_rows_per_second": n / theirs.cache},
+    )
+
+
+def _measure(
+    workspace: Any, folder: str, flags: list[str], passes: int, repeats: int, y: Any
+) -> Measured:
+    train, test = f"{folder}/train", f"{folder}/test"
+    model, predictions, cache = (f"{folder}/{name}" for name in ("model", "predictions", "cache"))
+
+    def learn(*more: str) -> None:
+        common = ["-d", train, "--loss_function", "logistic", "--quiet", *flags]
+        workspace(arg_list=[*common, *more]).finish()
+
+    def cached(k: int) -> None:
+        learn("--cache_file", cache, "-k", "--passes", str(k), "--holdout_off")
+
+    learn("-f", model)
+    workspace(arg_list=["-d", test, "-t", "-i", model, "-p", predictions, "--quiet"]).finish()
+    runs = {"text": learn, "few": lambda: cached(2), "many": lambda: cached(passes + 2)}
+    times = {name: seconds for name, (seconds, _) in race(runs, repeats).items()}
+    difference = times["many"] - times["few"]
+    if difference <= 0:
+        raise SkipError("too few rows or passes to see Vowpal Wabbit's time from its cache")
+    wrong = float(np.mean(np.sign(np.loadtxt(predictions)) != y))
+    return Measured(times["text"], difference / passes, wrong)
+
+
+def write(path: Path, X: Any, y: Any) -> None:
+    """Rows as Vowpal Wabbit's text; a value of 1 is left out."""
+    X = X.tocsr()
+    with path.open("w", encoding="utf-8") as file:
+        for label, lo, hi in zip(y, X.indptr[:-1], X.indptr[1:], strict=True):
+            pairs = zip(X.indices[lo:hi].tolist(), X.data[lo:hi].tolist(), strict=True)
+            text = " ".join(f"{i}" if v == 1 else f"{i}:{v:g}" for i, v in pairs)
+            file.write(f"{label:g} | {text}\n")
