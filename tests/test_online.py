@@ -366,10 +366,10 @@ def test_single_events_are_the_rounds_of_a_chunk(kernel, seed):
     found = predictions(learner, X, y)
     whole = Dual(learner._rule, (learner._kernel,), 1, n_jobs=1)
     order, r = read_only(np.arange(len(X))), read_only(np.ones(len(X)))
-    ((_, P),) = whole.play(X, read_only(y[:, None]), order, r)
+    (chunk,) = whole.play(X, read_only(y[:, None]), order, r)
     near = {"rel": 1e-8, "abs": 1e-10}
-    assert found == approx(P[:, 0], **near)
-    assert learner._events.learner.ids.values.tolist() == whole.ids.values.tolist()
+    assert found == approx(chunk.P[:, 0], **near)
+    assert learner._events.learner.support.ids.values.tolist() == whole.support.ids.values.tolist()
     assert learner.decide(X) == approx(whole.model().decide(X)[:, 0], **near)
     for ours, theirs in zip(learner._events.learner.S, whole.S):
         assert ours == approx(theirs, **near)
@@ -396,5 +396,5 @@ def test_a_kernel_that_fails_changes_nothing():
     assert learner.cumulative_loss == calm.cumulative_loss
     ours, theirs = learner._events.learner, calm._events.learner
     for name in ("ids", "sq", "coef", "u", "moved"):
-        assert (getattr(ours, name).values == getattr(theirs, name).values).all()
-    assert (ours.store.rows == theirs.store.rows).all()
+        assert (getattr(ours.support, name).values == getattr(theirs.support, name).values).all()
+    assert (ours.support.rows.rows == theirs.support.rows.rows).all()

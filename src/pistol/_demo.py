@@ -46,11 +46,13 @@ class Watch:
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Nothing: the bar moves when rows are done."""
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """Move the bar to the rounds played so far and note the error."""
-        error = estimator.online_error_
-        self.curve.append((int(estimator.t_), error))
-        self.bar.update(self.task, completed=estimator.t_, error=f"{error:.3f}")
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, fitted_estimator: Any = None
+    ) -> None:
+        """Move the bar to the rounds learned so far and note the error."""
+        rounds, error = fitted_estimator.t_, fitted_estimator.online_error_
+        self.curve.append((int(rounds), error))
+        self.bar.update(self.task, completed=rounds, error=f"{error:.3f}")
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Leave the bar where it ended."""

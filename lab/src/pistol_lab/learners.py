@@ -24,7 +24,7 @@ Bare = Coordinates | Dual | Primal
 def rule(
     loss: Loss | str, potential: str, a: float, b: float, average: str | None = "uniform"
 ) -> Rule:
-    """What a learner plays by: a loss, a potential with its a and b, and how f_t are averaged."""
+    """What a learner follows: a loss, a potential with its a and b, and how f_t are averaged."""
     return Rule(LOSSES[loss] if isinstance(loss, str) else loss, potential, a, b, average)
 
 
@@ -54,8 +54,8 @@ def played(learner: Bare, X: Any, y: Array, order: Array | None = None) -> Itera
     """Learn the rows once, in this order or as they come; predictions f_t(x_t), chunk by chunk."""
     n = X.shape[0]
     order, ones = np.arange(n) if order is None else order, np.ones(n)
-    for _, P in learner.play(X, read_only(y[:, None]), order, ones[: len(order)]):
-        yield P[:, 0]
+    for chunk in learner.play(X, read_only(y[:, None]), order, ones[: len(order)]):
+        yield chunk.P[:, 0]
 
 
 def play(learner: Bare, X: Any, y: Array, order: Array | None = None) -> Bare:
@@ -77,19 +77,19 @@ def decide(learner: Bare, X: Any) -> Array:
 
 def support(learner: Any) -> int:
     """How many support rows an expansion has by now."""
-    return int(learner.ids.n)
+    return int(learner.support.ids.n)
 
 
 def support_bytes(model: Any) -> tuple[int, int]:
     """Bytes of the support rows of a fitted kernel machine, and of what it keeps for each of them."""
-    (learner,) = model.learners_
-    state = sum(part.values.nbytes for part in (learner.sq, learner.ids, learner.coef, learner.u))
-    return learner.store.rows.nbytes, state
+    (learner,) = model.fitted_.learners
+    rows, *state = learner.support
+    return rows.rows.nbytes, sum(part.values.nbytes for part in state)
 
 
 def learner_bytes(model: Any) -> int:
     """Bytes of all arrays of a fitted model's learners, spare room included."""
-    return _array_bytes(model.learners_)
+    return _array_bytes(model.fitted_.learners)
 
 
 def _array_bytes(thing: Any) -> int:
