@@ -18,7 +18,7 @@ from .._learners import Rule
 from .._training.batch import Problem, Setup, train
 from .._training.families import Data, Family
 from .._training.fitted import Columns, Fitted, undone_on_error
-from .._training.stream import begin_stream, learn_stream
+from .._training.stream import begin_stream, learn_stream, widened
 from .._training.tasks import Task
 from .._training.watch import Watch
 from ..losses import Loss
@@ -104,6 +104,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             size, settings = round_size(data.weight), self.get_params(deep=False)
             columns = Columns(X.shape[1], names)
             known = begin_stream(data, problem, None, size, columns, settings)
+        known = widened(known, data.X)
         with undone_on_error(known, data.X):
             rounds = as_given(data.weight, known.counts.size)
             watch.begin(1)

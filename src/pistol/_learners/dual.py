@@ -191,7 +191,7 @@ class Dual:
         np.add.at(support.moved.values, to, np.abs(coef[used]))
         np.add.at(support.u.values, to, u[:, used].transpose(1, 0, 2))
 
-    def mark(self, X: Any) -> Any:
+    def mark(self, features: Any) -> Any:
         """What `roll_back` needs to undo what is learned from rows that were not learned before."""
         return self.support.ids.n, self.support, self.S, self.kernels, self.f_0, self.since
 

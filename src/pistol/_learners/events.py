@@ -204,7 +204,7 @@ class KernelEvents:
 
     def _keep(self, X: Array, x_sq: Array, coef: Array, u: Array, S: Scalars) -> None:
         """Store the row if it was updated; an interrupt leaves all as it was."""
-        learner, mark = self.learner, self.learner.mark(X)
+        learner, mark = self.learner, self.learner.mark(slice(None))
         number = learner.S.t[0].astype(np.int64)
         try:
             if coef[0, 0]:

@@ -25,6 +25,7 @@ from .._data.scaling import (
     stays_sparse,
     typical_square,
 )
+from .._data.seen import WIDE, seen_in
 from .._data.sums import MIXED, SUMS
 from .._data.validation import check_choice, check_gram, check_number
 from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
@@ -89,6 +90,9 @@ class Family(Protocol):
 
     def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
         """The scaler of a stream before its first row, and statistics if it will be revised."""
+
+    def touched(self, X: Any, scaler: Any) -> Any:
+        """Numbers of the scaled features that learning from these rows may change."""
 
     def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
         """Another scaler for a stream, if what is known by now differs from what is used."""
@@ -197,6 +201,10 @@ class KernelFamily:
             return Unscaled(d), Moments(d)
         return Scaler(np.zeros(d), np.ones(d), not stays_sparse(X, whole=False)), Moments(d)
 
+    def touched(self, X: Any, scaler: Any) -> Any:
+        """All: support rows are added, none is changed."""
+        return slice(None)
+
     def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
         """Another scaler and other kernels, made for it."""
         known = _with_row(moments, row)
@@ -236,7 +244,7 @@ class LinearFamily:
     def scaler(self, X: Any, weight: Array) -> Any:
         """Dense rows are centred, because per-coordinate learning needs it; sparse rows stay."""
         if not self.scaling or sp.issparse(X):
-            return Unscaled(X.shape[1])
+            return _unscaled(X)
         moments = moments_of(X, weight)
         return moments.scaler() if self.fit_intercept else origin_scaler(moments)
 
@@ -268,10 +276,17 @@ class LinearFamily:
         """Rows as they are, until the first look."""
         d = X.shape[1]
         if not self.scaling or sp.issparse(X):
-            return Unscaled(d), None
+            return _unscaled(X), None
         if self.fit_intercept:
             return Scaler(np.zeros(d), np.ones(d)), Moments(d)
         return OriginScaler(np.zeros(d), np.ones(d)), Moments(d)
+
+    def touched(self, X: Any, scaler: Any) -> Any:
+        """Those that occur in sparse rows; all in dense ones."""
+        if not sp.issparse(X):
+            return slice(None)
+        Z = scaler.transform(X)
+        return np.unique(Z.indices) if sp.issparse(Z) else slice(None)
 
     def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
         """Another scaler; what was learned is the same function of unscaled rows."""
@@ -285,6 +300,11 @@ class LinearFamily:
             learner.start_from(weights, now.per_feature() / scaler.per_feature())
 
         return Revision(now, typical_sq, carry)
+
+
+def _unscaled(X: Any) -> Any:
+    """Rows as they are; of very wide sparse rows the features seen."""
+    return seen_in(X) if sp.issparse(X) and X.shape[1] > WIDE else Unscaled(X.shape[1])
 
 
 def _with_row(moments: Moments, row: Any) -> Moments:

@@ -55,6 +55,17 @@ def learn_stream(
     return replace(fitted, counts=fitted.counts._replace(rows=fitted.counts.rows + n_rows))
 
 
+def widened(fitted: Fitted, X: Any) -> Fitted:
+    """With room for the features of these rows."""
+    scaler = fitted.scaler.grown(X)
+    if scaler is fitted.scaler:
+        return fitted
+    with fitted.writing:
+        for learner in everyone(fitted):
+            learner.widen(scaler.features)
+    return replace(fitted, scaler=scaler)
+
+
 def _itself(fitted: Fitted) -> Fitted:
     return fitted
 
