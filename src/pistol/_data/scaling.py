@@ -81,9 +81,9 @@ class Moments:
         scale = np.where(varies, 1.0 / unit, 0.0)
         return Scaler(center if centred else np.zeros_like(center), scale, centred)
 
-    def typical_square(self, scaler: Scaler) -> float:
-        """The mean squared distance of two scaled rows; 1 where they do not differ."""
-        total = 2.0 * float(np.sum((self.deviation * scaler.scale) ** 2)) / max(self.weight, LEAST)
+    def typical_square(self, scale: Array | float) -> float:
+        """The mean squared distance of two rows, scaled like this; 1 where they do not differ."""
+        total = 2.0 * float(np.sum((self.deviation * scale) ** 2)) / max(self.weight, LEAST)
         return float(plain(total)) if total > 1e-150 else 1.0
 
 
@@ -245,11 +245,6 @@ class Unscaled:
         """Every feature."""
         return np.ones(self.features, bool)
 
-    @property
-    def scale(self) -> Array:
-        """Ones."""
-        return np.ones(self.features)
-
 
 def within(X: Array, center: Any, scale: Array) -> Array:
     """(x - center) · scale, clipped, in steps that the rounding of a scale does not change."""
@@ -287,4 +282,4 @@ def near(a: float, b: float) -> bool:
 
 def typical_square(Z: Any, weight: Array) -> float:
     """The mean squared distance of two rows, in one pass: twice the sum of the variances."""
-    return moments_of(Z, weight).typical_square(Unscaled(Z.shape[1]))
+    return moments_of(Z, weight).typical_square(1.0)

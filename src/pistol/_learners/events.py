@@ -229,9 +229,7 @@ class KernelEvents:
         number = learner.S.t[0].astype(np.int64)
         try:
             if coef[0, 0]:
-                values = X, x_sq, number, coef, np.abs(coef), u
-                for growing, x in zip(learner.support, values, strict=True):
-                    growing.append(x)
+                learner.support.append(X, x_sq, number, coef, np.abs(coef), u)
             learner.S = S
         except BaseException:
             learner.roll_back(mark)

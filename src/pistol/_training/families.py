@@ -56,7 +56,9 @@ class Revision(NamedTuple):
 class Family(Protocol):
     """What training asks of a family. It knows nothing of tasks."""
 
-    n_jobs: int | None
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads."""
 
     @property
     def limits(self) -> Limits:
@@ -209,7 +211,7 @@ class KernelFamily:
         """Another scaler and other kernels, made for it."""
         known = _with_row(moments, row)
         now = known.scaler(scaler.centred).faintly() if self.scaling else scaler
-        square = known.typical_square(now)
+        square = known.typical_square(now.scale if self.scaling else 1.0)
         if (now is scaler or scaler.near(now)) and near(typical_sq, square):
             return None
         kernels = MIXED.kernels(square, _varying(now))

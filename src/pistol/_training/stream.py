@@ -13,7 +13,7 @@ import numpy as np
 from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds
 from .._data.targets import Recent, TargetScaler, typical, unscaled
-from .._learners import Chunk, Learner
+from .._learners import Chunk, Dual, Learner
 from .drift import FIRST, STEP, Challengers, steps
 from .families import Data
 from .fitted import Columns, Counts, Fitted, Online, Stream, challenging
@@ -62,6 +62,7 @@ def widened(fitted: Fitted, X: Any) -> Fitted:
         return fitted
     with fitted.writing:
         for learner in everyone(fitted):
+            assert not isinstance(learner, Dual)
             learner.widen(scaler.features)
     return replace(fitted, scaler=scaler)
 
