@@ -112,9 +112,9 @@ class KernelFamily:
     n_jobs: int | None = None
 
     @classmethod
-    def checked(cls, **parameters: Any) -> KernelFamily:
+    def checked(cls, *parameters: Any) -> KernelFamily:
         """The family with these parameters, if they are valid."""
-        family = cls(**parameters)
+        family = cls(*parameters)
         if isinstance(family.gamma, str):
             check_choice("gamma", family.gamma, ("scale", "auto"))
         else:
