@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from math import inf
 
-from numba import njit
 from numba.core import types
 
 from . import loops
+from .cache import helper
 from .loops import FIELDS, M, W, set_unit
 from .plugs import call_loss, call_potential
 from .rows import square
@@ -39,27 +39,27 @@ from .types import (
 GRAD, VALUE, POTENTIAL, GROWTH, ORDER, BEGIN, END, COLUMNS = range(8)
 UNCOUPLED = 0  # an event has one output
 
-_learn_primal = njit(loops.learn_primal.py_func)
-_learn_coordinates = njit(loops.learn_coordinates.py_func)
+_learn_primal = helper(loops.learn_primal.py_func)
+_learn_coordinates = helper(loops.learn_coordinates.py_func)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _cell(state, i):
     return state[i : i + 1].reshape(1, 1)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _scalars(Z):
     cells = _cell(Z, G_NORM), _cell(Z, ALPHA), _cell(Z, C_SUM), _cell(Z, T), _cell(Z, WEIGHT)
     return Scalars(cells[0], cells[1], cells[2], cells[3], cells[4])
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _round(Z, N):
     return Rounds(_cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE])
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _plugs(Z, N):
     return Plugs(
         N[GRAD], Z[THETA:LOSS_SUM], UNCOUPLED, N[POTENTIAL], N[GROWTH],
@@ -67,13 +67,13 @@ def _plugs(Z, N):
     )  # fmt: skip
 
 
-@njit(cache=True)
+@helper
 def _refused(x, features, y):
     """Whether anything about the event is not finite, too large, or of the wrong length."""
     return len(x) != features or not square(x) <= MAX_NORM_SQ or not abs(y) <= MAX_TARGET
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _suffer(Z, N, y):
     """The loss of the round just played, which is added to the sums."""
     value = call_loss(N[VALUE], y, Z[SCORE], Z[THETA])

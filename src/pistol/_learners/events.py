@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._compiled import events as _events
+from .._compiled.cache import INTERPRETED
 from .._compiled.events import (
     ALPHA,
     COLUMNS,
@@ -30,7 +31,7 @@ from .._compiled.events import (
     L,
 )
 from .._compiled.loops import FIELDS
-from .._compiled.plugs import INTERPRETED, address
+from .._compiled.plugs import address
 from .._compiled.types import MAX_NORM_SQ, MAX_TARGET, Array, Scalars, read_only
 from ..kernels import Kernel
 from ..losses import Loss
