@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from math import inf
 
-from numba import njit
 from numba.core import types
 
 from . import loops
+from .cache import helper
 from .loops import FIELDS, M, W, set_unit
 from .plugs import call_loss, call_potential
 from .rows import square
@@ -46,27 +46,27 @@ from .types import (
 GRAD, VALUE, POTENTIAL, GROWTH, ORDER, BEGIN, END, COLUMNS = range(8)
 UNCOUPLED = 0  # an event has one output
 
-_learn_primal = njit(loops.learn_primal.py_func)
-_learn_coordinates = njit(loops.learn_coordinates.py_func)
+_learn_primal = helper(loops.learn_primal.py_func)
+_learn_coordinates = helper(loops.learn_coordinates.py_func)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _cell(state, i):
     return state[i : i + 1].reshape(1, 1)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _scalars(Z):
     cells = _cell(Z, G_NORM), _cell(Z, ALPHA), _cell(Z, C_SUM), _cell(Z, T), _cell(Z, WEIGHT)
     return Scalars(cells[0], cells[1], cells[2], cells[3], cells[4])
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _round(Z, N):
     return Rounds(_cell(Z, TARGET), N[ORDER:BEGIN], Z[SIZE:SCORE])
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _plugs(Z, N):
     return Plugs(
         N[GRAD], Z[THETA:LOSS_SUM], UNCOUPLED, N[POTENTIAL], N[GROWTH],
@@ -74,23 +74,23 @@ def _plugs(Z, N):
     )  # fmt: skip
 
 
-@njit(cache=True)
+@helper
 def _refused(x, features, y):
     """Whether anything about the event is not finite, too large, or of the wrong length."""
     return len(x) != features or not square(x) <= MAX_NORM_SQ or not abs(y) <= MAX_TARGET
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _body(Z, d):
     return Z[HEAD : len(Z) - 2 * d]
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _mean(Z, d):
     return Z[len(Z) - 2 * d : len(Z) - d]
 
 
-@njit(cache=True)
+@helper
 def _centred(Z, d, x):
     """x relative to a mean that counts it, (1 - weight) (x - mean)."""
     mean, z = _mean(Z, d), Z[len(Z) - d :]
@@ -99,7 +99,7 @@ def _centred(Z, d, x):
     return z
 
 
-@njit(cache=True)
+@helper
 def _count(Z, d, x):
     """Count x in the mean, with weights 1, 1/2, 1/3, …; a weight of zero stays zero."""
     mean = _mean(Z, d)
@@ -108,7 +108,7 @@ def _count(Z, d, x):
     Z[NEWEST] /= 1.0 + Z[NEWEST]
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _suffer(Z, N, x, y):
     """The loss of the round just played, which is added to the sums; the mean moves on."""
     _count(Z, N[END], x)
@@ -181,7 +181,7 @@ def predict_coordinates(Z, N, x):
     return total
 
 
-@njit(cache=True)
+@helper
 def _weight(Z, N, state, f, z):
     """The weight of coordinate f, in the unit that z would make its own."""
     if abs(z) <= state[f, M]:

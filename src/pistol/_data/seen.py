@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.slots import Slots
 from .._compiled.types import Array
-from .slots import Slots
 
 WIDE = 2**16  # sparse rows of more features are restricted to those seen
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._compiled import events as _events
+from .._compiled.cache import INTERPRETED
 from .._compiled.events import (
     ALPHA,
     BIAS,
@@ -32,7 +33,7 @@ from .._compiled.events import (
     L,
 )
 from .._compiled.loops import FIELDS, learn_dual
-from .._compiled.plugs import INTERPRETED, address
+from .._compiled.plugs import address
 from .._compiled.rows import Block, manhattan, sq_norms
 from .._compiled.tiles import nothing
 from .._compiled.types import (

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pistol._data import slots as module
-from pistol._data.slots import Slots
+from pistol._compiled import slots as module
+from pistol._compiled.slots import Slots
 
 pytestmark = pytest.mark.interpreted
 
