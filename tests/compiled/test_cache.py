@@ -94,7 +94,7 @@ def nowhere(copy, tmp_path):
 
 EDITS = [
     ("_compiled/exp.py", "e = e * r + 0.5\n", "e = e * r + 0.7\n"),
-    ("_compiled/rows.py", "g[cols[k]] += scale * vals[k]", "g[cols[k]] += scale / vals[k]"),
+    ("_compiled/rows.py", "g[cols[k]] += scale * vals[k]", "g[cols[k]] -= scale * vals[k]"),
     ("losses.py", "-y * exp(-x) / (1.0 + exp(-x))", "-y * exp(-x) / (2.0 + exp(-x))"),
 ]
 
