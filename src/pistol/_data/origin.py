@@ -58,6 +58,10 @@ class OriginScaler:
             out[lo : lo + CHUNK, -1] = np.rint(h * GRAIN) / GRAIN
         return out
 
+    def grown(self, X: Any) -> OriginScaler:
+        """This scaler: it knows all features."""
+        return self
+
     def to_raw(self, weights: Array) -> Array:
         """Weights of unscaled rows; the last column is an intercept of zero."""
         w, v = weights[:, :-2], weights[:, -2]

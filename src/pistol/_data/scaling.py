@@ -82,9 +82,9 @@ class Moments:
         scale = np.where(varies, 1.0 / unit, 0.0)
         return Scaler(center if centred else np.zeros_like(center), scale, centred)
 
-    def typical_square(self, scaler: Scaler) -> float:
-        """The mean squared distance of two scaled rows; 1 where they do not differ."""
-        total = 2.0 * float(np.sum((self.deviation * scaler.scale) ** 2)) / max(self.weight, LEAST)
+    def typical_square(self, scale: Array | float) -> float:
+        """The mean squared distance of two rows, scaled like this; 1 where they do not differ."""
+        total = 2.0 * float(np.sum((self.deviation * scale) ** 2)) / max(self.weight, LEAST)
         return float(plain(total)) if total > 1e-150 else 1.0
 
 
@@ -165,11 +165,20 @@ class Scaler:
         if sp.issparse(X) and not self.centred:
             data = within(X.data, 0.0, self.scale[X.indices])
             return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+        if sp.issparse(X):
+            return self._dense(X)
         out = np.empty(X.shape, X.dtype)
         for lo in range(0, X.shape[0], CHUNK):
-            rows = X[lo : lo + CHUNK]
-            rows = rows.toarray() if sp.issparse(rows) else rows
-            out[lo : lo + CHUNK] = within(rows, self.center, self.scale)
+            out[lo : lo + CHUNK] = within(X[lo : lo + CHUNK], self.center, self.scale)
+        return out
+
+    def _dense(self, X: Any) -> Array:
+        """Sparse rows as dense ones: the scaled zero everywhere but at stored values."""
+        zero = within(np.zeros((1, X.shape[1]), X.dtype), self.center, self.scale)
+        out = np.repeat(zero, X.shape[0], axis=0)
+        at = X.indices
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        out[row, at] = within(X.data, self.center[at], self.scale[at])
         return out
 
     def inverse_transform(self, Z: Any) -> Any:
@@ -178,6 +187,10 @@ class Scaler:
             data = (Z.data * self.unit[Z.indices]).astype(Z.dtype)
             return sp.csr_array((data, Z.indices, Z.indptr), shape=Z.shape)
         return (Z * self.unit + self.center).astype(Z.dtype)
+
+    def grown(self, X: Any) -> Scaler:
+        """This scaler: it knows all features."""
+        return self
 
     def to_raw(self, weights: Array) -> Array:
         """Weights of unscaled rows from those of scaled rows; the last column is the intercept."""
@@ -220,23 +233,18 @@ class Unscaled:
         """The rows themselves."""
         return Z
 
+    def grown(self, X: Any) -> Unscaled:
+        """This scaler: it knows all features."""
+        return self
+
     def to_raw(self, weights: Array) -> Array:
         """The weights themselves."""
         return weights
-
-    def from_raw(self, raw: Array) -> Array:
-        """The weights themselves."""
-        return raw
 
     @property
     def varies(self) -> Array:
         """Every feature."""
         return np.ones(self.features, bool)
-
-    @property
-    def scale(self) -> Array:
-        """Ones."""
-        return np.ones(self.features)
 
 
 def within(X: Array, center: Any, scale: Array) -> Array:
@@ -284,4 +292,4 @@ def near(a: float, b: float) -> bool:
 
 def typical_square(Z: Any, weight: Array) -> float:
     """The mean squared distance of two rows, in one pass: twice the sum of the variances."""
-    return moments_of(Z, weight).typical_square(Unscaled(Z.shape[1]))
+    return moments_of(Z, weight).typical_square(1.0)
