@@ -19,7 +19,7 @@ from .._data.validation import check_count, check_first, check_more, check_rows,
 from .._learners import Rule
 from .._training.batch import Problem, Setup, train
 from .._training.families import Data, Family
-from .._training.fitted import Columns, Fitted, undone_on_error
+from .._training.fitted import Columns, Fitted, marked, roll_back
 from .._training.stream import begin_stream, learn_stream, widened
 from .._training.tasks import Task
 from .._training.watch import Watch
@@ -138,11 +138,16 @@ def learn_more(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
         size, columns = round_size(data.weight), Columns(X.shape[1], names)
         known = begin_stream(data, problem, None, size, columns, settings)
     known = widened(known, data.X)
-    with undone_on_error(known, data.X):
-        rounds = as_given(data.weight, known.counts.size)
-        watch.begin(1)
-        new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
-        estimator.fitted_ = watch.end(new)
+    rounds = as_given(data.weight, known.counts.size)
+    with known.writing:
+        marks = marked(known, data.X)
+        try:
+            watch.begin(1)
+            new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
+            estimator.fitted_ = watch.end(new)  # nothing may follow: it could be interrupted
+        except BaseException:
+            roll_back(marks)
+            raise
     return estimator
 
 
