@@ -158,11 +158,24 @@ def fitted(estimator: Any) -> Fitted:
     return estimator.fitted_
 
 
+def settled(estimator: Any) -> Fitted:
+    """What an estimator has learned, with its model made, after which it does not change.
+
+    Learners of a stream learn on in place: their model is made between two calls of `partial_fit`.
+    """
+    known = fitted(estimator)
+    if not known.made:
+        with known.writing:
+            known = fitted(estimator)  # what a call that was under way ended with
+            known.model()
+    return known
+
+
 def scores(estimator: Any, X: Any) -> tuple[Fitted, Array]:
     """What an estimator has learned, and its scores of shape (rows, outputs)."""
     check_is_fitted(estimator, "fitted_")
-    known = estimator.fitted_
-    return known, np.concatenate(list(known.scores(check_rows(estimator, X))))
+    rows, known = check_rows(estimator, X), settled(estimator)
+    return known, np.concatenate(list(known.scores(rows)))
 
 
 def _given(estimator: Any, y: Any) -> Any:

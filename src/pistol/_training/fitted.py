@@ -87,6 +87,11 @@ class Fitted:
     writing: Any = field(default_factory=RLock, repr=False)
     _made: list[Model] = field(default_factory=list, init=False, repr=False)
 
+    @property
+    def made(self) -> bool:
+        """Whether the model is made."""
+        return bool(self._made)
+
     def model(self) -> Model:
         """The average over the learners' models; made when first asked for."""
         if not self._made:
