@@ -24,6 +24,7 @@ GRAIN = 2.0**36  # scaled values are rounded to multiples of 1 / GRAIN
 LEAST, MOST = 1e-300, 1e308  # what is smaller has no inverse, what is larger is no number
 BITS = 34  # of a scale: its last bits depend on how the rows are sorted
 FAINT = 2.0**-300  # the scale of a feature that may vary later: negligible, but not lost
+LARGE = 1e150  # of a weight, so that sums of products with rows are numbers
 FAR = {"f": 1e15, "d": 1e60}  # rows are no farther out than this, so that norms are numbers
 
 
@@ -193,14 +194,14 @@ class Scaler:
 
     def to_raw(self, weights: Array) -> Array:
         """Weights of unscaled rows from those of scaled rows; the last column is the intercept."""
-        raw = weights * np.append(self.scale, 1.0)
+        raw = bounded(weights, np.append(self.scale, 1.0), MOST)
         raw[:, -1] -= raw[:, :-1] @ self.center
         return raw
 
     def from_raw(self, raw: Array) -> Array:
         """Weights of scaled rows from those of unscaled rows."""
-        weights = raw * np.append(self.unit, 1.0)
-        weights[:, -1] += raw[:, :-1] @ self.center
+        weights = bounded(raw, np.append(self.unit, 1.0), LARGE)
+        weights[:, -1] += bounded(raw[:, :-1], self.center, LARGE).sum(axis=1)
         return weights
 
     def per_feature(self) -> Array:
@@ -251,10 +252,19 @@ def within(X: Array, center: Any, scale: Array) -> Array:
     far = FAR[X.dtype.char]
     with np.errstate(over="ignore"):
         Z = (X.astype(np.float64, copy=False) - center) * scale
-    Z = np.clip(Z, -far, far, out=Z)
+    return in_steps(np.clip(Z, -far, far, out=Z), scale).astype(X.dtype, copy=False)
+
+
+def in_steps(Z: Array, scale: Array) -> Array:
+    """Scaled values without what depends on rounding; faint features keep all their bits."""
     steps = np.rint(Z * GRAIN) / GRAIN
-    Z = np.where(scale == FAINT, Z, steps) if (scale == FAINT).any() else steps
-    return Z.astype(X.dtype, copy=False)
+    return np.where(scale == FAINT, Z, steps) if (scale == FAINT).any() else steps
+
+
+def bounded(x: Array, factor: Array, most: float) -> Array:
+    """x · factor, within ±most."""
+    with np.errstate(over="ignore"):
+        return np.clip(x * factor, -most, most)
 
 
 def moments_of(X: Any, weight: Array) -> Moments:

@@ -299,9 +299,15 @@ class LinearFamily:
 
         def carry(learner: Primal | Coordinates) -> None:
             weights = now.from_raw(scaler.to_raw(learner.model().weights))
-            learner.start_from(weights, now.per_feature() / scaler.per_feature())
+            learner.start_from(weights, _ratio(now.per_feature(), scaler.per_feature()))
 
         return Revision(now, typical_sq, carry)
+
+
+def _ratio(new: Array, old: Array) -> Array:
+    """What features are multiplied by; beyond 1e±150 a feature is as good as new."""
+    with np.errstate(over="ignore"):
+        return np.clip(new / old, 1e-150, 1e150)
 
 
 def _unscaled(X: Any) -> Any:
