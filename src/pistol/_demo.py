@@ -72,7 +72,9 @@ def run(picture: Path, console: Console) -> list[Result]:
     start = perf_counter()
     with console.status("Loading compiled code; the first run compiles it …"):
         PistolClassifier(n_jobs=1).fit(X[:40], y[:40])
-    console.print(f"Loading compiled code (the first run compiles it): {perf_counter() - start:.1f} s")
+    console.print(
+        f"Loading compiled code (the first run compiles it): {perf_counter() - start:.1f} s"
+    )
 
     results = []
     with threadpool_limits(1):
