@@ -65,7 +65,7 @@ def about(
 def demo(
     picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("demo.png"),
 ) -> None:
-    """Learn handwritten digits with nothing set, beside a cross-validated SVM."""
+    """Learn handwritten digits with nothing set, beside three methods of scikit-learn."""
     from ._demo import FORMATS, run
 
     if picture.suffix.lower() not in FORMATS:

@@ -103,7 +103,12 @@ class Workers:
             return [task() for task in tasks]
         if self.pool is None:
             self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n))
-        return list(self.pool.map(lambda task: task(), tasks))
+        try:
+            return list(self.pool.map(lambda task: task(), tasks))
+        except RuntimeError as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # it came while a lock was waited for
+                raise KeyboardInterrupt from error
+            raise
 
 
 @contextmanager

@@ -1,0 +1,87 @@
+"""Where gradient boosting is better: the figures of "Weak spots" on the page *Nothing to tune*.
+
+    python tools/weak_spots.py
+
+trains `PistolClassifier()` and `HistGradientBoostingClassifier()` on synthetic rows and prints tables
+of test errors. It takes about a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
+
+from pistol import PistolClassifier, PistolRegressor
+
+SEEDS = range(3)
+LEARNED = 2_000
+
+
+def variants(Z: Any, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+    """The same rows with heavy tails, outliers, codes for "unknown" and useless features."""
+    yield "as they are", Z
+    yield "exp(2z) of every feature", np.exp(2.0 * Z)
+    outlier = Z.copy()
+    outlier[0, 0] = 1e6
+    yield "one cell of 1,000,000", outlier
+    yield "3 % of the cells are -999", np.where(rng.random(Z.shape) < 0.03, -999.0, Z)
+    for extra in (10, 50):
+        yield f"{extra} useless features more", np.hstack([Z, rng.normal(size=(len(Z), extra))])
+
+
+def errors(X: Any, y: Any, learned: int) -> tuple[float, float]:
+    """Test errors of PistolClassifier and of HistGradientBoosting, in percent."""
+    models = PistolClassifier(random_state=0), HistGradientBoostingClassifier(random_state=0)
+    return tuple(
+        100.0 * (1.0 - model.fit(X[:learned], y[:learned]).score(X[-5_000:], y[-5_000:]))
+        for model in models
+    )
+
+
+def features() -> None:
+    """Six features of which three matter: the sign of z0·z1 + z2."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        Z = rng.normal(size=(LEARNED + 5_000, 6))
+        for name, X in variants(Z, rng):
+            result = errors(X, Z[:, 0] * Z[:, 1] + Z[:, 2] > 0, LEARNED)
+            found.setdefault(name, []).append(result)
+    print(f"{LEARNED:,} rows, sign of z0·z1 + z2; mean of {len(SEEDS)} draws")
+    for name, pairs in found.items():
+        ours, theirs = np.mean(pairs, axis=0)
+        print(f"  {name:28} pistol {ours:5.1f} %   boosting {theirs:5.1f} %")
+
+
+def rows() -> None:
+    """Two classes of 32 clusters each in ten of twenty features; 5 % of the labels are wrong."""
+    X, y = make_classification(
+        69_000, 20, n_informative=10, n_redundant=0, n_clusters_per_class=32, flip_y=0.05,
+        random_state=0,
+    )  # fmt: skip
+    print("more rows, 20 features")
+    for n in (1_000, 4_000, 16_000, 64_000):
+        ours, theirs = errors(X, y, n)
+        print(f"  {n:>6,} rows                  pistol {ours:5.1f} %   boosting {theirs:5.1f} %")
+
+
+def totals() -> None:
+    """A skewed target: log-normal, with one feature that matters."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(LEARNED + 5_000, 4))
+    y = np.exp(X[:, 0] + rng.normal(size=len(X)))
+    predicted = PistolRegressor(random_state=0).fit(X[:LEARNED], y[:LEARNED]).predict(X[LEARNED:])
+    share = 100.0 * predicted.sum() / y[LEARNED:].sum()
+    print(f"sum of predictions for a log-normal target: {share:.0f} % of the true sum")
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        features()
+        rows()
+        totals()
