@@ -118,7 +118,8 @@ def test_every_learner_is_the_oracle_round_by_round(name, layout, seed, classes)
     X, y = make_stream(seed, classes)
     rule = Rule(MULTINOMIAL, "pistol_anytime", A, 0.5, "linear")
     P = play(name, rule, X, one_hot(y, classes), layout)
-    assert_allclose(P, oracle(name, X, y, classes), 1e-8, 1e-12)
+    near = 1e-10 if name == "gram" else 1e-12  # whose kernel values come in steps of 2^-36
+    assert_allclose(P, oracle(name, X, y, classes), 1e-8, near)
 
 
 @all_learners

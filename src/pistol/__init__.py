@@ -3,6 +3,7 @@
 from ._baselines import AveragedSGDClassifier, KernelPerceptron
 from ._kernel_machines import PistolClassifier, PistolRegressor
 from ._linear_machines import LinearPistolClassifier, LinearPistolRegressor
+from ._warmup import warmup
 
 __version__ = "0.1.0"
 
@@ -14,4 +15,5 @@ __all__ = [
     "PistolClassifier",
     "PistolRegressor",
     "__version__",
+    "warmup",
 ]

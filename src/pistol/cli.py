@@ -39,6 +39,17 @@ def demo(
 
 
 @app.command()
+def warmup() -> None:
+    """Compile all loops now, so that no fit has to wait for it: for images and services."""
+    from . import warmup as compile_all
+    from ._compiled.cache import folders
+
+    seconds = compile_all()
+    kept = next((folder for folder in folders() if folder.exists()), "no folder")
+    print(f"pistol is compiled ({seconds:.1f} s); the machine code is in {kept}")
+
+
+@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Which; all if none is named.")] = None,
     toy: Annotated[bool, typer.Option("--toy", help="Seconds, not hours: does it run?")] = False,
