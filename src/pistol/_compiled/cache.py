@@ -14,6 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,6 +46,7 @@ STAMPED = (
     "pistol.losses",
     "pistol.potentials",
 )
+NAME = "pistol-code-"  # of folders, followed by a stamp
 KEPT = 4  # stamps of which code is kept in a folder: other versions of us, of Python, of numba
 PATIENCE = 1.0  # seconds of compilation before a word is said about it
 
@@ -140,7 +142,7 @@ def folders() -> list[Path]:
     named = getattr(config, "CACHE_DIR", "")  # NUMBA_CACHE_DIR
     shared = Path(AppDirs("pistol", appauthor=False).user_cache_dir)
     chosen = [Path(named)] if named else [PACKAGE / "__pycache__", shared]
-    return [folder / f"code-{STAMP}" for folder in chosen]
+    return [folder / f"{NAME}{STAMP}" for folder in chosen]
 
 
 class Kept(_Cache):
@@ -198,11 +200,10 @@ def write(path: Path, content: bytes) -> None:
         os.unlink(part)
         raise
     if new:
-        stamps = sorted(
-            path.parent.parent.glob("code-*"), key=lambda folder: folder.stat().st_mtime
-        )
-        for folder in stamps[:-KEPT]:
-            rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # another process may be at the same
+            stamps = path.parent.parent.glob(f"{NAME}*")
+            for folder in sorted(stamps, key=lambda folder: folder.stat().st_mtime)[:-KEPT]:
+                rmtree(folder, ignore_errors=True)
 
 
 class News:
