@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._data.scaling import (
     DENSE,
-    FAR,
     ENTRIES,
+    FAR,
     Moments,
     Scaler,
     Unscaled,

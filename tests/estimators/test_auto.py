@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pistol._machine import Machine
 from sklearn.base import is_classifier
 
 from pistol import LinearPistolClassifier, LinearPistolRegressor, PistolClassifier, PistolRegressor
-from pistol._machine import Machine
 
 CLASSIFIERS = [PistolClassifier, LinearPistolClassifier]
 REGRESSORS = [PistolRegressor, LinearPistolRegressor]
