@@ -5,33 +5,25 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test docs recompile clean
+.PHONY: demo test docs clean
 
-demo: $(VENV)/.demo $(VENV)/.sources
+demo: $(VENV)/.demo
 	$(BIN)/pistol demo --picture demo.png
 
-test: $(VENV)/.test $(VENV)/.sources
+test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	$(BIN)/pytest -n 2 --cov --cov-report=
+	$(BIN)/pytest -n 2 --dist loadscope --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
 	$(BIN)/coverage report --include='src/*' --fail-under=95 --skip-covered
 	$(BIN)/coverage report --include='lab/*' --fail-under=95 --skip-covered
 
-docs: $(VENV)/.test $(VENV)/.sources
+docs: $(VENV)/.test
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-recompile:
-	find src lab/src -name '*.nb[ic]' -delete
-
-# numba keeps the machine code of a loop when a helper in another file has changed
-$(VENV)/.sources: $(VENV)/.made $(wildcard src/pistol/*.py src/pistol/*/*.py)
-	find src lab/src -name '*.nb[ic]' -delete
-	touch $@
-
-clean: recompile
+clean:
 	rm -rf $(VENV) docs/_build docs/api/generated .coverage .coverage.*
 
 $(VENV)/.made:

@@ -42,13 +42,14 @@ def _fixture(machines):
 
 
 @pytest.fixture(scope="session", params=ALL.values(), ids=list(ALL))
-def uncentred(request):
+def unscaled(request):
     """Machines that learn from sparse rows what they learn from dense ones.
 
-    Linear machines centre dense rows in `fit`, unless there is no intercept.
+    Linear machines scale dense rows and take sparse ones as they are, unless told otherwise.
     """
     make, own = request.param
-    fixed = {"fit_intercept": False} if "fit_intercept" in make().get_params() else {}
+    linear = "fit_intercept" in make().get_params()
+    fixed = {"scaling": False} if linear else {}
     return lambda **changes: make(**{"orders": None, "passes": 1, **own, **fixed, **changes})
 
 
@@ -106,9 +107,9 @@ def assert_same(scores):
     Kernel values of float32 rows have the precision of float32.
     """
 
-    def check(model, other, X, other_X=None, *, exact=False):
+    def check(model, other, X, other_X=None, *, exact=False, near=1e-8):
         ours, theirs = scores(model, X), scores(other, X if other_X is None else other_X)
-        near = 1e-4 if getattr(X, "dtype", None) == np.float32 else 1e-8
+        near = 1e-4 if getattr(X, "dtype", None) == np.float32 else near
         atol = 0 if exact else near * np.abs(theirs).max(initial=0.0)
         np.testing.assert_allclose(ours, theirs, rtol=0 if exact else near, atol=atol)
 

@@ -3,7 +3,8 @@
 Run it as ``python tools/walk.py``. For `fit`, `partial_fit` and `predict` of each estimator with its
 default settings on 1,000 rows it prints how many of the library's functions and modules were entered,
 and how many calls went from a method in one file to a method of the same object in another file.
-Compiled loops count as functions that are called, not as what they call.
+Compiled loops count as functions that are called, not as what they call. Comprehensions, lambdas and
+functions inside functions count as part of the function they stand in.
 """
 
 from __future__ import annotations
@@ -67,12 +68,13 @@ def _ours(frame: FrameType) -> bool:
 
 def _name(frame: FrameType) -> tuple[str, str]:
     path = Path(frame.f_code.co_filename).relative_to(ROOT)
-    return str(path), frame.f_code.co_qualname
+    return str(path), frame.f_code.co_qualname.split(".<", 1)[0]
 
 
 def _same_object(frame: FrameType, caller: FrameType) -> bool:
+    """Whether both are methods of one object; scikit-learn's own protocol (`__sklearn_tags__`) aside."""
     mine, theirs = frame.f_locals.get("self"), caller.f_locals.get("self")
-    return mine is not None and mine is theirs
+    return mine is not None and mine is theirs and not frame.f_code.co_name.startswith("__")
 
 
 def main() -> None:

@@ -14,10 +14,10 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
+from ._compiled.cache import helper
 from ._compiled.exp import fast_exp
 from ._compiled.rows import Block, manhattan, products, sq_norms
 from ._compiled.types import Array, loop, pick, read_only
@@ -31,7 +31,7 @@ def _tile(dtype: Any) -> Any:
     return types.void(matrix, numbers, numbers, numbers, matrix, matrix)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _accumulate(G, coef, k):
     """G[j, i] += coef[j] k[i] for one support row."""
     for j in range(len(coef)):

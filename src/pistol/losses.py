@@ -30,9 +30,8 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-from numba import njit
 
-from ._compiled.plugs import INTERPRETED
+from ._compiled.cache import INTERPRETED, jit
 from ._compiled.types import Array, pick
 
 
@@ -85,14 +84,14 @@ class Loss:
         return f"Loss({self.name!r}, L={self.L:g}, H={self.H:g}, theta={self.theta:g}{more})"
 
 
-@njit(cache=True)
+@jit
 def smooth_hinge(y, p, theta):
     """The paper's smoothed hinge (Appendix C)."""
     x = y * p
     return 0.0 if x >= 1.0 else (1.0 - x) ** 2 if x > 0.0 else 1.0 - 2.0 * x
 
 
-@njit(cache=True)
+@jit
 def d_smooth_hinge(y, p, theta):
     x = y * p
     return 0.0 if x >= 1.0 else -2.0 * y * (1.0 - x) if x > 0.0 else -2.0 * y
@@ -103,34 +102,34 @@ def smooth_hinge_link(p: Array) -> Array:
     return np.where(p >= 0, 1.0 / (2.0 - np.clip(p, 0, 1)), 1.0 - 1.0 / (2.0 + np.clip(p, -1, 0)))
 
 
-@njit(cache=True)
+@jit
 def hinge(y, p, theta):
     return max(0.0, 1.0 - y * p)
 
 
-@njit(cache=True)
+@jit
 def d_hinge(y, p, theta):
     return -y if y * p < 1.0 else 0.0
 
 
-@njit(cache=True)
+@jit
 def perceptron(y, p, theta):
     """What the Perceptron descends on; its mistakes are the rounds with a gradient."""
     return max(0.0, -y * p)
 
 
-@njit(cache=True)
+@jit
 def d_perceptron(y, p, theta):
     return -y if y * p <= 0.0 else 0.0
 
 
-@njit(cache=True)
+@jit
 def logistic(y, p, theta):
     x = y * p
     return log1p(exp(-x)) if x > 0.0 else log1p(exp(x)) - x
 
 
-@njit(cache=True)
+@jit
 def d_logistic(y, p, theta):
     x = y * p
     return -y * exp(-x) / (1.0 + exp(-x)) if x > 0.0 else -y / (1.0 + exp(x))
@@ -141,13 +140,13 @@ def logistic_link(p: Array) -> Array:
     return 0.5 * (1.0 + np.tanh(0.5 * p))
 
 
-@njit(cache=True)
+@jit
 def modified_huber(y, p, theta):
     x = y * p
     return 0.0 if x >= 1.0 else (1.0 - x) ** 2 if x > -1.0 else -4.0 * x
 
 
-@njit(cache=True)
+@jit
 def d_modified_huber(y, p, theta):
     x = y * p
     return 0.0 if x >= 1.0 else -2.0 * y * (1.0 - x) if x > -1.0 else -4.0 * y
@@ -158,56 +157,56 @@ def modified_huber_link(p: Array) -> Array:
     return 0.5 * (1.0 + np.clip(p, -1, 1))
 
 
-@njit(cache=True)
+@jit
 def absolute(y, p, theta):
     return abs(y - p)
 
 
-@njit(cache=True)
+@jit
 def d_absolute(y, p, theta):
     return 1.0 if p > y else -1.0 if p < y else 0.0
 
 
-@njit(cache=True)
+@jit
 def huber(y, p, theta):
     """(y - p)²/2δ inside δ = theta, |y - p| - δ/2 outside: L = 1 for every δ."""
     e = abs(y - p)
     return 0.5 * e * (e / theta) if e < theta else e - 0.5 * theta
 
 
-@njit(cache=True)
+@jit
 def d_huber(y, p, theta):
     return max(-1.0, min(1.0, (p - y) / theta))
 
 
-@njit(cache=True)
+@jit
 def quantile(y, p, theta):
     """The pinball loss: least at the theta-quantile of y."""
     return theta * (y - p) if y > p else (1.0 - theta) * (p - y)
 
 
-@njit(cache=True)
+@jit
 def d_quantile(y, p, theta):
     return -theta if y > p else 1.0 - theta if y < p else 0.0
 
 
-@njit(cache=True)
+@jit
 def epsilon_insensitive(y, p, theta):
     return max(0.0, abs(y - p) - theta)
 
 
-@njit(cache=True)
+@jit
 def d_epsilon_insensitive(y, p, theta):
     return 1.0 if p - y > theta else -1.0 if y - p > theta else 0.0
 
 
-@njit(cache=True)
+@jit
 def log_cosh(y, p, theta):
     e = abs(y - p)
     return e + log1p(expm1(-2.0 * e) / 2.0)  # log cosh e, without overflow
 
 
-@njit(cache=True)
+@jit
 def d_log_cosh(y, p, theta):
     return tanh(p - y)
 

@@ -35,14 +35,13 @@ from ._compiled.types import Array
 from ._data.validation import MAX_TARGET, check_choice, check_number
 from ._learners import AVERAGES, Rule
 from ._learners import regret as _regret
-from ._learners.centred import CentredEvents
-from ._learners.events import KernelEvents
+from ._learners.events import KernelEvents, LinearEvents
 from ._learners.regret import Comparator, Round
 from .kernels import get_kernel
 from .losses import CLASSIFICATION_LOSSES, LOSSES, Loss, get_loss
 from .potentials import pistol_choice
 
-Events = CentredEvents | KernelEvents
+Events = LinearEvents | KernelEvents
 
 
 class Learner:
@@ -355,8 +354,9 @@ class Learner:
         """A learner for events like x; it is kept when it has learned one."""
         events: Events
         if self._kernel.source == "linear":
-            how = self.per_coordinate, self.x_max, self.center, self.fit_intercept
-            events = CentredEvents(self._rule, len(x), *how)
+            bias = 1.0 if self.fit_intercept else 0.0
+            how = self.per_coordinate, self.x_max, self.center, bias
+            events = LinearEvents(self._rule, len(x), *how)
         else:
             events = KernelEvents(self._rule, len(x), self._kernel)
         events.set_loss(self._current)

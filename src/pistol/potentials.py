@@ -11,8 +11,7 @@ from collections.abc import Callable
 from math import exp, inf, sqrt
 from numbers import Real
 
-from numba import njit
-
+from ._compiled.cache import helper, jit
 from ._compiled.exp import fast_exp
 
 # e^300 ≈ 1e130 leaves room for |g(x)| and for the sums of the average below 1e308.
@@ -22,39 +21,39 @@ LOG_MAX = 700.0  # the largest exponent that exp takes
 VOWPAL_B = 0.5  # Vowpal Wabbit's own choice, its --ftrl_beta
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _capped(scale, exponent):
     """scale · exp(exponent), or C_MAX where that is less; an infinite product is more."""
     return min(scale * fast_exp(min(exponent, LOG_MAX)), C_MAX)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def pistol(g_norm_sq, alpha, t, b):
     """Algorithm 3, line 4: c = (b/α) exp(‖g‖²/2α)."""
     inverse = 1.0 / alpha
     return _capped(b * inverse, 0.5 * g_norm_sq * inverse)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def pistol_anytime(g_norm_sq, alpha, t, b):
     """Algorithm 3 with b_t = b √(2α), which needs no horizon; `b="anytime"` means b = ½."""
     inverse = 1.0 / alpha
     return _capped(b * sqrt(2.0 * inverse), 0.5 * g_norm_sq * inverse)
 
 
-@njit(cache=True)
+@jit
 def constant(g_norm_sq, alpha, t, b):
     """Algorithm 1 with η = b, and Algorithm 2 with b = 1: c = b."""
     return min(b, C_MAX)
 
 
-@njit(cache=True)
+@jit
 def decaying(g_norm_sq, alpha, t, b):
     """Algorithm 1 without a horizon, in its lazy form: c = b/√t."""
     return min(b / sqrt(t + 1.0), C_MAX)
 
 
-# "pistol_vowpal" is none of these: its b_t = b √G needs the G of a coordinate, see `_loops`.
+# "pistol_vowpal" is none of these: its b_t = b √G needs the G of a coordinate, see `_compiled.loops`.
 POTENTIALS = {
     "pistol": pistol,
     "pistol_anytime": pistol_anytime,

@@ -52,7 +52,7 @@ def play(learner, X, y, cuts):
     Y, out = read_only(y.reshape(N, -1)), []
     for lo, hi in zip(sorted([0, *cuts]), sorted([*cuts, N]), strict=True):
         rounds = read_only(np.arange(lo, hi)), read_only(np.ones(hi - lo))
-        out += [P.copy() for _, P in learner.play(X, Y, *rounds)]
+        out += [chunk.P for chunk in learner.play(X, Y, *rounds)]
     return np.concatenate(out)
 
 
@@ -70,7 +70,8 @@ def f_bar(rounds, weights, k, X):
 def _small_tiles(monkeypatch):
     """Blocks and tiles of a few rows, so that short streams cross their borders."""
     monkeypatch.setattr("pistol._learners.dual.BLOCK", 4)
-    monkeypatch.setattr("pistol._learners.vectors.CHUNK", 5)
+    monkeypatch.setattr("pistol._learners.primal.CHUNK", 5)
+    monkeypatch.setattr("pistol._learners.coordinates.CHUNK", 5)
     monkeypatch.setattr(_tiles, "TILE", 3)
 
 
@@ -181,15 +182,15 @@ def test_the_anytime_and_horizon_forms_differ_only_in_b(seed, cuts):
 
 @few
 @streams
-def test_columns_learn_as_if_alone(seed, cuts):
+def test_outputs_learn_as_if_alone(seed, cuts):
     X, y = make_stream(seed)
     Y = np.stack([y, -y, np.roll(y, 1)], axis=1)
     kernel = (get_kernel("rbf", GAMMA, 1, 0),)
     rule = Rule(LOSSES["logistic"], "pistol_anytime", 0.5, 0.5, "linear")
     makers = [
-        lambda columns: Dual(rule, kernel, columns),
-        lambda columns: Primal(rule, D, columns, 1.0),
-        lambda columns: Coordinates(rule, D, columns, 1.0),
+        lambda outputs: Dual(rule, kernel, outputs),
+        lambda outputs: Primal(rule, D, outputs, 1.0),
+        lambda outputs: Coordinates(rule, D, outputs, 1.0),
     ]
     for make in makers:
         together = play(make(3), X, Y, cuts)
@@ -235,14 +236,14 @@ def test_cached_scalars_equal_recomputed_ones(layout):
 
     dual = Dual(rule, k, 1)
     stream_play(dual, layout(X), y, passes=2)
-    Z = dual.store.rows if layout is np.asarray else dual.store.rows.toarray()
+    support = dual.support
+    Z = support.rows.rows if layout is np.asarray else support.rows.rows.toarray()
     K = np.exp(-0.2 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
-    coef = dual.coef.values[:, 0]
-    assert (
-        len(np.unique(dual.ids.values)) == dual.ids.n <= 60
-    )  # the second pass stores no row twice
+    coef = support.coef.values[:, 0]
+    ids = support.ids.values
+    assert len(np.unique(ids)) == len(ids) <= 60  # the second pass stores no row twice
     assert_allclose(dual.S.g_norm_sq[0, 0], coef @ K @ coef, 1e-11)
-    assert_allclose(dual.sq.values, (Z**2).sum(axis=1), 1e-12)
+    assert_allclose(support.sq.values, (Z**2).sum(axis=1), 1e-12)
     assert dual.S.t[0, 0] == dual.S.weight[0, 0] == 120
 
     primal = Primal(rule, 4, 1, bias=1.0)
@@ -301,7 +302,7 @@ def test_a_fraction_of_a_round_is_a_fraction_of_its_gradient_and_of_its_time(see
     kernel = get_kernel("rbf", GAMMA, 1, 0)
     learner = Dual(Rule(loss, "pistol", 0.5, 1.0, "uniform"), (kernel,), 1)
     order, Y = read_only(np.arange(N)), read_only(y.reshape(N, 1))
-    P = np.concatenate([P for _, P in learner.play(X, Y, order, read_only(r))])
+    P = np.concatenate([chunk.P for chunk in learner.play(X, Y, order, read_only(r))])
     assert_allclose(P[:, 0], [p for p, _ in rounds], 1e-9, 1e-12)
     assert_allclose(learner.model().decide(X)[:, 0], f_bar(rounds, list(r), k, X), 1e-9, 1e-12)
     assert learner.S.t[0, 0] == pytest.approx(r.sum())

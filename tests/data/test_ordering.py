@@ -1,4 +1,4 @@
-"""Random orders depend on the content of the rows; weights are rounds."""
+"""Shuffled orders depend on the content of the rows; weights are rounds."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,17 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis.strategies import floats, integers, lists
 
-from pistol._data.ordering import as_given, content, shuffled
+from pistol._data.ordering import (
+    FREE,
+    PER_ROW,
+    Rounds,
+    as_given,
+    by_content,
+    content,
+    round_size,
+    sampled,
+    shuffled,
+)
 
 weights = lists(floats(0, 5), min_size=1, max_size=20).map(np.array)
 
@@ -21,7 +31,8 @@ def test_rounds_add_up_to_the_weights_and_are_at_most_one(weight):
 @given(weight=weights, seed=integers(0, 100))
 def test_shuffling_loses_no_round(weight, seed):
     hashes = np.arange(len(weight), dtype=np.uint64) % 3
-    plain, mixed = as_given(weight), shuffled(hashes, weight, seed)
+    plain = as_given(weight)
+    mixed = shuffled(hashes, plain, seed)
     assert sorted(zip(*plain, strict=True)) == sorted(zip(*mixed, strict=True))
 
 
@@ -34,19 +45,21 @@ def table(seed, n=40):
 def test_the_order_of_the_rows_does_not_matter(seed):
     X, Y = table(seed)
     again = np.random.default_rng(seed + 1).permutation(len(X))
-    first, _ = shuffled(content(X, Y, np.ones(len(X))), np.ones(len(X)), seed)
-    second, _ = shuffled(content(X[again], Y[again], np.ones(len(X))), np.ones(len(X)), seed)
+    ones = np.ones(len(X))
+    first, _ = shuffled(content(X, Y, ones), as_given(ones), seed)
+    second, _ = shuffled(content(X[again], Y[again], ones), as_given(ones), seed)
     assert (X[first] == X[again][second]).all()
     assert (Y[first] == Y[again][second]).all()
 
 
 @given(seed=integers(0, 10**6))
-def test_a_weight_of_k_is_played_like_k_copies(seed):
+def test_a_weight_of_k_is_learned_like_k_copies(seed):
     X, Y = table(seed)
     weight = np.random.default_rng(seed).integers(0, 4, size=len(X))
-    first, _ = shuffled(content(X, Y, weight), weight.astype(float), seed)
+    ones = np.ones(weight.sum())
+    first, _ = shuffled(content(X, Y, weight), as_given(weight.astype(float)), seed)
     copies = np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0)
-    second, _ = shuffled(content(*copies, np.ones(weight.sum())), np.ones(weight.sum()), seed)
+    second, _ = shuffled(content(*copies, ones), as_given(ones), seed)
     assert (X[first] == copies[0][second]).all()
     assert (Y[first] == copies[1][second]).all()
 
@@ -61,21 +74,18 @@ def test_layout_dtype_and_the_sign_of_zero_do_not_matter(seed):
 
 
 def test_equal_rows_are_scattered():
-    """Sorting by content alone would play all copies of a row one after the other."""
+    """Sorting by content alone would give all copies of a row one after the other."""
     hashes = np.zeros(1000, np.uint64)
     hashes[500:] = 1
-    order, _ = shuffled(hashes, np.ones(1000), seed=0)
+    order, _ = shuffled(hashes, as_given(np.ones(1000)), seed=0)
     changes = (np.diff(order >= 500) != 0).sum()
-    assert (
-        430 < changes < 570
-    )  # 499.5 ± 2.5 standard deviations for a fair shuffle... and then some
+    assert 430 < changes < 570  # a fair shuffle has 499.5 ± 16 on average
 
 
 def test_seeds_give_different_orders():
     X, Y = table(0)
-    orders = {
-        tuple(shuffled(content(X, Y, np.ones(40)), np.ones(40), seed)[0]) for seed in range(50)
-    }
+    hashes, rounds = content(X, Y, np.ones(40)), as_given(np.ones(40))
+    orders = {tuple(shuffled(hashes, rounds, seed).rows) for seed in range(50)}
     assert len(orders) == 50
 
 
@@ -95,7 +105,7 @@ def test_the_units_of_the_features_do_not_matter(seed):
 
 
 @given(seed=integers(0, 10**6))
-def test_a_row_of_weight_zero_has_no_say(seed):
+def test_a_row_of_weight_zero_changes_no_hash(seed):
     X, Y = table(seed)
     weight = np.ones(40)
     weight[7] = 0.0
@@ -104,3 +114,81 @@ def test_a_row_of_weight_zero_has_no_say(seed):
     expected = content(X[others], Y[others], weight[others])
     for rows in (X, sp.csr_array(X)):
         assert (content(rows, Y, weight)[others] == expected).all()
+
+
+# Round sizes
+
+counts = lists(integers(0, 10**12), min_size=1, max_size=30)
+any_weights = counts.flatmap(
+    lambda k: lists(floats(0, 1), min_size=len(k), max_size=len(k)).map(
+        lambda f: np.array(k, float) + np.array(f)
+    )
+)
+
+
+@given(weight=any_weights)
+def test_rounds_of_any_weights_add_up_and_are_not_too_many(weight):
+    weight = np.append(weight, 1.0)
+    size = round_size(weight)
+    rows, r = as_given(weight, size)
+    assert size >= 1
+    assert ((r > 0) & (r <= size * (1 + 1e-12))).all()
+    np.testing.assert_allclose(np.bincount(rows, r, minlength=len(weight)), weight, rtol=1e-9)
+    assert len(rows) <= max(FREE, PER_ROW * len(weight))
+    assert set(rows) == set(np.flatnonzero(weight))
+    assert (np.diff(rows) >= 0).all()
+
+
+@given(weight=lists(integers(0, 8), min_size=1, max_size=50).map(lambda k: np.array(k, float)))
+def test_small_weights_are_rounds_of_size_one(weight):
+    """At most 8 copies per row are always learned one by one."""
+    assert round_size(weight) == 1.0
+    _, r = as_given(weight)
+    assert (r == 1.0).all()
+    assert len(r) == weight.sum()
+
+
+def test_the_number_of_rounds_does_not_grow_with_the_weights():
+    for factor in (1e2, 1e4, 1e8, 1e12):
+        weight = np.full(200, factor)
+        assert len(as_given(weight, round_size(weight)).rows) <= FREE
+    many = np.full(10_000, 1e6)
+    assert len(as_given(many, round_size(many)).rows) <= PER_ROW * 10_000
+
+
+def test_no_weights_cost_no_memory():
+    weight = np.broadcast_to(1.0, 1000)
+    rows, r = as_given(weight)
+    assert r is weight
+    np.testing.assert_array_equal(rows, np.arange(1000))
+
+
+@given(seed=integers(0, 10**6), n=integers(1, 60))
+def test_a_sample_is_chosen_by_content_and_counts_rounds(seed, n):
+    X, Y = table(seed)
+    weight = np.random.default_rng(seed).integers(0, 4, size=len(X)).astype(float)
+    rounds = as_given(weight)
+    rows, counted = sampled(content(X, Y, weight), rounds, n)
+    assert counted.sum() == min(n, len(rounds.rows))
+    assert (counted <= weight[rows]).all()
+    many = np.repeat(np.arange(len(X)), weight.astype(int))
+    ones = np.ones(len(many))
+    copies, each = sampled(content(X[many], Y[many], ones), as_given(ones), n)
+
+    def told(rows, counted):
+        parts = np.column_stack([X[rows], Y[rows]]).tolist()
+        total = {}
+        for part, k in zip(map(tuple, parts), counted, strict=True):
+            total[part] = total.get(part, 0) + k
+        return total
+
+    assert told(rows, counted) == told(many[copies], each)
+
+
+@given(seed=integers(0, 10**6))
+def test_equal_rounds_are_told_apart(seed):
+    X, Y = table(seed)
+    weight = np.random.default_rng(seed).integers(0, 4, size=len(X)).astype(float)
+    rounds, keys = by_content(content(X, Y, weight), as_given(weight))
+    assert isinstance(rounds, Rounds)
+    assert len(np.unique(keys)) == len(keys) == len(rounds.rows)

@@ -101,8 +101,8 @@ def test_shapes_of_the_weights_follow_scikit_learn(regressor, rows):
 
 def test_online_error_is_the_error_before_learning(classifier, rows):
     X, y = rows(classifier(), n=25)
-    X[0] = 2.0  # the largest magnitudes: all rows after it are measured in the same units
-    own = {"kernel": "rbf"} if "kernel" in classifier().get_params() else {}
+    X[0] = 2.0  # the largest magnitudes: all rows after it are scaled alike
+    own = {"kernel": "rbf"} if "kernel" in classifier().get_params() else {"scaling": False}
     model, replayed = classifier(**own).fit(X, y), classifier(average=None, **own)
     errors = []
     for t in range(len(X)):

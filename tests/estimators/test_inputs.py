@@ -60,12 +60,12 @@ def parts(X):
 
 @pytest.mark.parametrize("orders", [None, 2])
 @pytest.mark.parametrize("convert", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_layouts_are_converted_and_inputs_left_alone(uncentred, rows, assert_same, convert, orders):
-    X, y = rows(uncentred())
+def test_layouts_are_converted_and_inputs_left_alone(unscaled, rows, assert_same, convert, orders):
+    X, y = rows(unscaled())
     given = convert(X)
     plain = given.toarray() if sp.issparse(given) else np.ascontiguousarray(given, float)
     before = parts(given)
-    model, other = (uncentred(orders=orders, random_state=0) for _ in range(2))
+    model, other = (unscaled(orders=orders, random_state=0) for _ in range(2))
     assert_same(model.fit(given, y), other.fit(plain, y), given, plain)
     assert_same(model.partial_fit(given, y), other.partial_fit(plain, y), given, plain)
     for now, then in zip(parts(given), before, strict=True):
@@ -84,8 +84,8 @@ def mapped(x, path):
 
 
 @pytest.mark.parametrize("kind", ["read-only", "memory-mapped", "read-only-csr"])
-def test_inputs_may_be_read_only(uncentred, rows, assert_same, tmp_path, kind):
-    X, y = rows(uncentred())
+def test_inputs_may_be_read_only(unscaled, rows, assert_same, tmp_path, kind):
+    X, y = rows(unscaled())
     weight = np.arange(len(y)) % 3 * 0.5
     keep = frozen if kind != "memory-mapped" else lambda x: mapped(x, tmp_path / f"{id(x)}.npy")
     given = [keep(part) for part in (X, y, weight)]
@@ -93,8 +93,8 @@ def test_inputs_may_be_read_only(uncentred, rows, assert_same, tmp_path, kind):
         S = sp.csr_array(X)
         S.data, S.indices, S.indptr = frozen(S.data), frozen(S.indices), frozen(S.indptr)
         given[0] = S
-    other = uncentred(orders=2, passes=2, random_state=0).fit(X, y, weight)
-    model = uncentred(orders=2, passes=2, random_state=0).fit(*given)
+    other = unscaled(orders=2, passes=2, random_state=0).fit(X, y, weight)
+    model = unscaled(orders=2, passes=2, random_state=0).fit(*given)
     assert_same(model, other, given[0], X)
     model.partial_fit(given[0], given[1], sample_weight=given[2])
     assert_same(model, other.partial_fit(X, y, sample_weight=weight), X)

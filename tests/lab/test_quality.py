@@ -233,6 +233,21 @@ def test_a_method_that_fails_says_so(monkeypatch):
     assert not cells.fresh(done, task, TOY)
 
 
+def test_a_score_that_is_no_number_is_a_failure_and_can_be_kept(monkeypatch, tmp_path):
+    class Lost:
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return np.full(len(X), np.nan)
+
+    lost = replace(METHODS["hgb"], regress=lambda case: Lost())
+    monkeypatch.setitem(METHODS, "hgb", lost)
+    done = run.run_cells(TOY, session(tmp_path, tasks=("diabetes",), methods=("hgb",)))
+    assert {one.failed for one in done.cells.values()} == {cells.NOT_FINITE}
+    assert cells.read(Store(tmp_path)) == done.cells
+
+
 # Probabilities
 
 

@@ -1,4 +1,4 @@
-"""Jobs that are kept, the experiments of section 7, and what is read from them."""
+"""The experiments of section 7, and what is read from them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
-from pistol_lab.protocol import Job
 from pistol_lab.reproduction import section7
 from pistol_lab.reproduction.section7 import datasets, trials
 from pistol_lab.reproduction.section7.figure3 import panel, seconds
-from pistol_lab.store import FILE, Store, run
-
-
-def double(x):
-    return {"twice": 2 * x}
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-def never():
-    raise AssertionError("this job was done before")
-
-
-def quiet():
-    return Console(quiet=True)
 
 
 @pytest.fixture
@@ -38,44 +19,6 @@ def no_data(monkeypatch, tmp_path):
     """No data set at hand: scikit-learn's own stand in."""
     monkeypatch.delenv("PISTOL_DATA", raising=False)
     monkeypatch.setenv("PISTOL_CACHE", str(tmp_path / "cache"))
-
-
-def test_what_a_job_found_is_there_for_the_next_run(tmp_path):
-    run([Job("a", double, (1,)), Job("b", double, (2,), alone=True)], Store(tmp_path), quiet())
-    again = Store(tmp_path)
-    assert again.found == {"a": {"twice": 2}, "b": {"twice": 4}}
-    run([Job("a", never), Job("b", never, alone=True), Job("c", double, (3,))], again, quiet())
-    assert again.found["c"] == {"twice": 6}
-
-
-def test_an_interruption_loses_only_the_job_under_way(tmp_path):
-    jobs = [Job("a", double, (1,), alone=True), Job("b", interrupt, alone=True)]
-    with pytest.raises(KeyboardInterrupt):
-        run(jobs, Store(tmp_path), quiet())
-    assert Store(tmp_path).found == {"a": {"twice": 2}}
-
-
-@given(cut=st.integers(1, 60))
-def test_half_a_line_of_a_killed_run_costs_that_line_only(tmp_path_factory, cut):
-    folder = tmp_path_factory.mktemp("store")
-    store = Store(folder)
-    store.keep("a", {"x": 1}, 0.5)
-    whole = (folder / FILE).read_text()
-    store.keep("b", {"x": 2.0, "longer": "…" * 60}, 0.5)
-    text = (folder / FILE).read_text()
-    (folder / FILE).write_text(text[: max(len(text) - cut, len(whole) + 1)])
-    torn = Store(folder)
-    torn.keep("c", {"x": 3}, 0.5)
-    read = Store(folder).found
-    assert read["a"] == {"x": 1}
-    assert read["c"] == {"x": 3}
-    assert "b" not in read or cut == 1  # without its line break the line is whole
-
-
-def test_a_number_that_is_no_number_is_not_kept(tmp_path):
-    with pytest.raises(ValueError, match="JSON"):
-        Store(tmp_path).keep("a", {"x": float("nan")}, 0.5)
-    assert Store(tmp_path).found == {}
 
 
 @pytest.mark.usefixtures("no_data")

@@ -13,7 +13,7 @@ from pistol._compiled.types import read_only
 from pistol._data.sums import SUMS
 from pistol._learners import Dual, Rule
 from pistol._learners import gram as _gram
-from pistol._learners.gram import Gram, GramPlay
+from pistol._learners.gram import Gram, GramRun
 from pistol.kernels import get_kernel
 from pistol.losses import LOSSES, MULTINOMIAL
 
@@ -29,19 +29,19 @@ KERNELS = {sum_.name: sum_.kernels(2.0 * D, D) for sum_ in SUMS} | {
 every_sum = pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS)
 
 
-def make(seed, columns=1):
+def make(seed, outputs=1):
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.9)
     Z[0] *= 4  # far out
-    Y = read_only(np.where(rng.random((N, columns)) < 0.5, -1.0, 1.0))
+    Y = read_only(np.where(rng.random((N, outputs)) < 0.5, -1.0, 1.0))
     order = read_only(rng.integers(N, size=3 * N))  # rows come again, some never
     return Z, Y, order, read_only(rng.uniform(0.1, 1.0, len(order)))
 
 
-def players(kernels, rule, Z, columns):
+def runs(kernels, rule, Z, outputs):
     with workers(1) as threads:
         gram = Gram(Z, kernels, threads)
-    return GramPlay(gram, kernels, rule, columns, Z, 1), Dual(rule, kernels, columns, 1)
+    return GramRun(gram, kernels, rule, outputs, Z, np.arange(N), 1), Dual(rule, kernels, outputs, 1)
 
 
 def rule_of(loss, average="linear"):
@@ -53,8 +53,8 @@ def assert_near(ours, theirs, tolerance=1e-5):
     assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * max(1.0, np.abs(theirs).max()))
 
 
-def assert_same_state(play, dual):
-    for ours, theirs in zip(play.S, dual.S, strict=True):
+def assert_same_state(run, dual):
+    for ours, theirs in zip(run.S, dual.S, strict=True):
         assert_near(ours, theirs)
 
 
@@ -63,15 +63,15 @@ def assert_same_state(play, dual):
 @few
 @given(seed=seeds)
 def test_rounds_are_those_of_the_dual_learner(kernels, loss, seed):
-    columns = 3 if loss == "multinomial" else 2
-    Z, Y, order, r = make(seed, columns)
-    play, dual = players(kernels, rule_of(loss), Z, columns)
+    outputs = 3 if loss == "multinomial" else 2
+    Z, Y, order, r = make(seed, outputs)
+    run, dual = runs(kernels, rule_of(loss), Z, outputs)
     for at in (slice(0, 7), slice(7, len(order))):  # ‖g‖² is computed anew in between
-        ours = play.learn(Y, order[at], r[at])
-        theirs = np.concatenate([P for _, P in dual.play(Z, Y, order[at], r[at])])
+        ours = run.learn(Y, order[at], r[at])
+        theirs = np.concatenate([chunk.P for chunk in dual.play(Z, Y, order[at], r[at])])
         assert_near(ours, theirs)
-        assert_same_state(play, dual)
-    assert_near(play.scores(np.arange(N)), dual.model().decide(Z))
+        assert_same_state(run, dual)
+    assert_near(run.scores(np.arange(N)), dual.model().decide(Z))
 
 
 @every_sum
@@ -79,11 +79,11 @@ def test_rounds_are_those_of_the_dual_learner(kernels, loss, seed):
 @given(seed=seeds)
 def test_scores_are_those_of_the_expansion(kernels, seed):
     Z, Y, order, r = make(seed)
-    play, _ = players(kernels, rule_of("huber", "uniform"), Z, 1)
-    play.learn(Y, order, r)
-    model = play.learner().model()
-    assert_near(play.scores(np.arange(N)), model.decide(Z))
-    assert play.scores(np.arange(0)).shape == (0, 1)
+    run, _ = runs(kernels, rule_of("huber", "uniform"), Z, 1)
+    run.learn(Y, order, r)
+    model = run.learner().model()
+    assert_near(run.scores(np.arange(N)), model.decide(Z))
+    assert run.scores(np.arange(0)).shape == (0, 1)
 
 
 @every_sum
@@ -91,45 +91,46 @@ def test_scores_are_those_of_the_expansion(kernels, seed):
 @given(seed=seeds)
 def test_the_norm_of_g_is_that_of_its_expansion(kernels, seed):
     Z, Y, order, r = make(seed)
-    play, _ = players(kernels, rule_of("logistic"), Z, 1)
-    play.learn(Y, order, r)
+    run, _ = runs(kernels, rule_of("logistic"), Z, 1)
+    run.learn(Y, order, r)
     for q, kernel in enumerate(kernels):
         K = values(kernel, Z)
-        norm_sq = play.coef[:, 0] @ K @ play.coef[:, 0]
-        assert_allclose(play.S.g_norm_sq[q, 0], max(norm_sq, 0.0), rtol=1e-6, atol=1e-6)
+        norm_sq = run.coef[:, 0] @ K @ run.coef[:, 0]
+        assert_allclose(run.S.g_norm_sq[q, 0], max(norm_sq, 0.0), rtol=1e-6, atol=1e-6)
 
 
 @every_sum
 def test_a_snapshot_is_where_a_learner_goes_on(kernels):
     Z, Y, order, r = make(0)
-    play, dual = players(kernels, rule_of("smooth_hinge"), Z, 1)
-    play.learn(Y, order[:30], r[:30])
-    kept = play.snapshot()
-    play.learn(Y, order[30:], r[30:])
-    resumed = play.learner(kept)
+    run, dual = runs(kernels, rule_of("smooth_hinge"), Z, 1)
+    run.learn(Y, order[:30], r[:30])
+    kept = run.snapshot()
+    run.learn(Y, order[30:], r[30:])
+    resumed = run.learner(kept)
     for learner, at in ((dual, slice(None)), (resumed, slice(30, None))):
         for _ in learner.play(Z, Y, order[at], r[at]):
             pass
     assert_near(resumed.model().decide(Z), dual.model().decide(Z))
     assert_same_state(resumed, dual)
-    assert_near(play.learner().model().decide(Z), dual.model().decide(Z))
+    assert_near(run.learner().model().decide(Z), dual.model().decide(Z))
 
 
 def test_many_rows_are_kept_in_single_precision(monkeypatch):
     monkeypatch.setattr(_gram, "PRECISE", 5)
     Z, Y, order, r = make(1)
-    play, dual = players(KERNELS["mixed"], rule_of("smooth_hinge"), Z, 1)
-    assert play.gram.L.dtype == play.gram.E.dtype == np.float32
-    P = play.learn(Y, order, r)
-    assert_allclose(P, np.concatenate([P for _, P in dual.play(Z, Y, order, r)]), rtol=0, atol=1e-2)
-    large, _ = players((get_kernel("poly", 1.0, 9, 1e6),), rule_of("huber"), Z, 1)
+    run, dual = runs(KERNELS["mixed"], rule_of("smooth_hinge"), Z, 1)
+    assert run.gram.L.dtype == run.gram.E.dtype == np.float32
+    P = run.learn(Y, order, r)
+    theirs = np.concatenate([chunk.P for chunk in dual.play(Z, Y, order, r)])
+    assert_allclose(P, theirs, rtol=0, atol=1e-2)
+    large, _ = runs((get_kernel("poly", 1.0, 9, 1e6),), rule_of("huber"), Z, 1)
     assert large.gram.L.dtype == np.float64
 
 
 def test_rows_may_be_sparse():
     Z, Y, order, r = make(2)
     ours, theirs = (
-        players(KERNELS["mixed"], rule_of("huber"), layout(Z), 1)[0].learn(Y, order, r)
+        runs(KERNELS["mixed"], rule_of("huber"), layout(Z), 1)[0].learn(Y, order, r)
         for layout in (sp.csr_array, np.asarray)
     )
     assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)

@@ -1,4 +1,4 @@
-"""The multinomial loss: columns that are compared with each other, against the oracle."""
+"""The multinomial loss: outputs that are compared with each other, against the oracle."""
 
 import pickle
 from math import exp
@@ -19,7 +19,7 @@ from pistol._compiled.plugs import address
 from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
 from pistol._learners import Coordinates, Dual, Primal, Rule
-from pistol._learners.gram import Gram, GramPlay
+from pistol._learners.gram import Gram, GramRun
 from pistol.kernels import get_kernel
 from pistol.losses import CLASSIFICATION_LOSSES, LOSSES, MULTINOMIAL, check_loss
 from pistol.potentials import C_MAX
@@ -40,7 +40,8 @@ scores = st.lists(st.floats(-30, 30), min_size=2, max_size=5)
 def _small_tiles(monkeypatch):
     """Blocks and tiles of a few rows, so that short streams cross their borders."""
     monkeypatch.setattr("pistol._learners.dual.BLOCK", 4)
-    monkeypatch.setattr("pistol._learners.vectors.CHUNK", 5)
+    monkeypatch.setattr("pistol._learners.primal.CHUNK", 5)
+    monkeypatch.setattr("pistol._learners.coordinates.CHUNK", 5)
     monkeypatch.setattr(_tiles, "TILE", 3)
 
 
@@ -58,17 +59,17 @@ def one_hot(y, classes):
 
 def play(name, rule, X, Y, layout=np.asarray):
     """Predictions of all rounds, in order and of size 1."""
-    order, r, columns = read_only(np.arange(len(Y))), read_only(np.ones(len(Y))), Y.shape[1]
+    order, r, outputs = read_only(np.arange(len(Y))), read_only(np.ones(len(Y))), Y.shape[1]
     if name == "gram":
         with workers(1) as threads:
             gram = Gram(layout(X), (KERNEL,), threads)
-        return GramPlay(gram, (KERNEL,), rule, columns, layout(X), 1).learn(Y, order, r)
+        return GramRun(gram, (KERNEL,), rule, outputs, layout(X), order, 1).learn(Y, order, r)
     learner = {
-        "primal": lambda: Primal(rule, X.shape[1], columns, bias=1.0),
-        "coordinates": lambda: Coordinates(rule, X.shape[1], columns, bias=1.0),
-        "dual": lambda: Dual(rule, (KERNEL,), columns, n_jobs=1),
+        "primal": lambda: Primal(rule, X.shape[1], outputs, bias=1.0),
+        "coordinates": lambda: Coordinates(rule, X.shape[1], outputs, bias=1.0),
+        "dual": lambda: Dual(rule, (KERNEL,), outputs, n_jobs=1),
     }[name]()
-    return np.concatenate([P for _, P in learner.play(layout(X), Y, order, r)])
+    return np.concatenate([chunk.P for chunk in learner.play(layout(X), Y, order, r)])
 
 
 def oracle(name, X, y, classes):
@@ -89,7 +90,7 @@ def oracle(name, X, y, classes):
     }
     play = plays["dual" if name == "gram" else name]
     rounds = reference.product_space(play, reference.d_multinomial, classes)
-    return [[p for p, _ in columns] for columns in rounds]
+    return [[p for p, _ in outputs] for outputs in rounds]
 
 
 @given(p=scores, data=st.data())
@@ -118,11 +119,12 @@ def test_every_learner_is_the_oracle_round_by_round(name, layout, seed, classes)
     X, y = make_stream(seed, classes)
     rule = Rule(MULTINOMIAL, "pistol_anytime", A, 0.5, "linear")
     P = play(name, rule, X, one_hot(y, classes), layout)
-    assert_allclose(P, oracle(name, X, y, classes), 1e-8, 1e-12)
+    near = 1e-9 if name == "gram" else 1e-12  # kernel values in memory are in steps of 2^-36
+    assert_allclose(P, oracle(name, X, y, classes), 1e-8, near)
 
 
 @all_learners
-def test_a_column_alone_learns_by_the_logistic_loss(name):
+def test_an_output_alone_learns_by_the_logistic_loss(name):
     X, y = make_stream(0, 2)
     Y = read_only(2.0 * y[:, None] - 1.0)
     coupled, alone = (
@@ -133,8 +135,8 @@ def test_a_column_alone_learns_by_the_logistic_loss(name):
 
 
 @all_learners
-def test_two_columns_are_one_seen_from_both_sides(name):
-    """The gradients of two columns are each other's negatives, and so are the scores."""
+def test_two_outputs_are_one_seen_from_both_sides(name):
+    """The gradients of two outputs are each other's negatives, and so are the scores."""
     X, y = make_stream(1, 2)
     P = play(name, Rule(MULTINOMIAL, "pistol_anytime", A, 0.5, None), X, one_hot(y, 2))
     assert_allclose(P[:, 0], -P[:, 1], 1e-9, 1e-12)
@@ -182,7 +184,7 @@ def test_a_round_suffers_the_loss_of_its_own_class(seed, classes):
     assert_allclose(found, expected, 1e-9)
 
 
-def test_one_column_suffers_the_logistic_loss():
+def test_one_output_suffers_the_logistic_loss():
     P, y = np.array([[2.0], [-1.0]]), np.array([[1.0], [1.0]])
     for loss in (MULTINOMIAL, LOSSES["logistic"]):
         rule = Rule(loss, "pistol", A, 1.0, None)

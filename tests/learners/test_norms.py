@@ -37,7 +37,7 @@ def test_drift_of_the_dual_norm(dtype, drift):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(5000, 3)).astype(dtype), rng.choice([-1.0, 1.0], size=(5000, 1))
     learner = played(X, y, ("rbf", 0.5, 1, 0))
-    coef, S = learner.coef.values[:, 0], learner.store.rows.astype(np.float64)
+    coef, S = learner.support.coef.values[:, 0], learner.support.rows.rows.astype(np.float64)
     norm_sq = sum(
         coef[lo : lo + 500] @ np.exp(-0.5 * ((S[lo : lo + 500, None] - S) ** 2).sum(axis=2)) @ coef
         for lo in range(0, len(S), 500)

@@ -50,7 +50,8 @@ def d_logistic(y, p):
 def play(X, y, rule=RULE, bias=1.0):
     learner = Coordinates(rule, X.shape[1], 1, bias=bias)
     rounds = read_only(np.arange(len(y))), read_only(np.ones(len(y)))
-    return np.concatenate([P[:, 0] for _, P in learner.play(X, read_only(y[:, None]), *rounds)])
+    chunks = learner.play(X, read_only(y[:, None]), *rounds)
+    return np.concatenate([chunk.P[:, 0] for chunk in chunks])
 
 
 def oracle(X, y, a=1.0, b=0.5, bias=1.0):
@@ -151,7 +152,7 @@ def test_only_coordinates_have_it():
 def test_the_estimator_predicts_what_vowpal_wabbit_predicts():
     """But for rows with a new largest magnitude, which it takes note of before it predicts."""
     X, y = make_stream(3, 300)
-    model = LinearPistolClassifier(b="vowpal", average=None)
+    model = LinearPistolClassifier(b="vowpal", average=None, scaling=False)
     ours, asked = [], []
     for i in range(len(y)):
         if i > 10 and (np.abs(X[i]) <= np.abs(X[:i]).max(axis=0)).all():

@@ -1,6 +1,4 @@
-"""Rows that are left out choose by which sum of kernels, and how often, the rows are played."""
-
-from collections import Counter
+"""Held-out rows choose the kernels and the number of passes."""
 
 import numpy as np
 import pytest
@@ -11,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pistol import PistolClassifier, PistolRegressor
 from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
-from pistol._training.race import RACE, choose, folds
+from pistol._data.ordering import Rounds
+from pistol._training.race import ON, Folds, assign_folds, race
 
 few = settings(max_examples=20, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -26,7 +25,7 @@ N, K = 24, 3
 def test_every_fold_has_its_share_of_every_group(seed, k):
     rng = np.random.default_rng(seed)
     groups, r = rng.integers(3, size=60), np.ones(60)
-    fold = folds(groups, r, k)
+    fold = assign_folds(groups, r, k)
     assert set(fold) <= set(range(k))
     for group in range(3):
         sizes = np.bincount(fold[groups == group], minlength=k)
@@ -37,32 +36,46 @@ def test_every_fold_has_its_share_of_every_group(seed, k):
 @given(seed=seeds)
 def test_every_fold_has_its_share_of_the_weight(seed):
     r = np.random.default_rng(seed).uniform(0, 1, 200)
-    shares = np.bincount(folds(np.zeros(200, int), r, 5), r)
+    shares = np.bincount(assign_folds(np.zeros(200, int), r, 5), r)
     assert_allclose(shares, r.sum() / 5, atol=1.0)
 
 
 def test_fewer_rounds_than_folds_are_no_error():
-    assert len(folds(np.zeros(2, int), np.ones(2), 5)) == 2
-    assert len(folds(np.zeros(0, int), np.ones(0), 5)) == 0
+    assert len(assign_folds(np.zeros(2, int), np.ones(2), 5)) == 2
+    assert len(assign_folds(np.zeros(0, int), np.ones(0), 5)) == 0
+
+
+@few
+@given(seed=seeds, k=st.integers(1, 6))
+def test_a_fold_learns_from_what_it_does_not_hold_out(seed, k):
+    rng = np.random.default_rng(seed)
+    rounds = Rounds(rng.integers(10, size=40), np.ones(40))
+    folds = Folds(rounds, assign_folds(rng.integers(2, size=40), rounds.r, k), k, seed)
+    for i in range(k):
+        both = np.concatenate([rounds.rows[folds.learned(i)], folds.held_out(i)])
+        assert_array_equal(np.sort(both), np.sort(rounds.rows))
+    everywhere = np.concatenate([folds.held_out(i) for i in range(k)])
+    assert_array_equal(np.sort(everywhere), np.sort(rounds.rows))
 
 
 # The race
 
 
 class Fake:
-    """A play whose error after so many passes is known."""
+    """A run whose error after so many passes is known."""
 
     def __init__(self, name, error, moves=True):
         self.name, self.error, self.moves, self.passes = name, error, moves, 0
         self.alpha = np.zeros((1, 1))
 
-    def learn(self, Y, order, r):
+    def learn(self, V, order, r):
         self.passes += 1
         self.alpha += self.moves
-        self.rounds = len(order)
-        return np.zeros((len(order), Y.shape[1]))
+        self.learned = order
+        return np.zeros((len(order), V.shape[1]))
 
     def scores(self, at):
+        assert not set(at) & set(self.learned), "held-out rows were learned"
         return np.full((len(at), 1), self.error(self.passes))
 
     def snapshot(self):
@@ -73,84 +86,73 @@ class Fake:
 
 
 @pytest.fixture
-def race():
-    def run(*ways, stop=lambda now: False, most=64, whole=2, seen=lambda *_: None):
-        makers = [lambda i=i, way=way: Fake(i, *way) for i, way in enumerate(ways)]
-        rows, r = read_only(np.arange(N)), read_only(np.ones(N))
-        fold = folds(np.zeros(N, int), r, K)
+def run():
+    """The best candidate after each doubling, and all runs."""
+
+    def go(*candidates, most=64):
+        runs = []
+
+        def maker(name, error, moves=True):
+            def make():
+                runs.append(Fake(name, error, moves))
+                return runs[-1]
+
+            return make
+
+        makers = [maker(i, *candidate) for i, candidate in enumerate(candidates)]
+        rounds = Rounds(read_only(np.arange(N)), read_only(np.ones(N)))
+        folds = Folds(rounds, assign_folds(np.zeros(N, int), rounds.r, K), K, 0)
         with workers(1) as threads:
-            return choose(
-                makers, np.zeros((N, 1)), (rows, r), fold, K, 0, lambda P: float(P.mean()),
-                threads, most=most, whole=whole, stop=stop, seen=seen,
-            )  # fmt: skip
+            mean = lambda P: float(P.mean())  # noqa: E731
+            return list(race(makers, np.zeros((N, 1)), folds, mean, most, threads)), runs
 
-    return run
+    return go
 
 
-def test_the_better_way_wins(race):
-    choice = race((lambda p: 1.0,), (lambda p: 0.5,), (lambda p: 0.7,))
-    assert choice.number == 1
-    assert choice.loss == 0.5
-    assert choice.passes == 1
-    assert Counter(name for name, _ in choice.learners) == {1: K + 2}
+def test_the_best_candidate_wins(run):
+    *_, best = run((lambda p: 1.0,), (lambda p: 0.5,), (lambda p: 0.7,))[0]
+    assert (best.number, best.best, best.passes) == (1, 0.5, 1)
+    assert best.learners() == [(1, 1)] * K
 
 
-def test_the_number_of_passes_is_where_the_error_is_least(race):
-    choice = race((lambda p: abs(p - 8) + 1.0,), (lambda p: 4.5,))
-    assert (choice.number, choice.passes) == (0, 8)
-    assert choice.learners == [(0, 8)] * (K + 2)
-    assert_array_equal(choice.left_out, 1.0)
+def test_the_number_of_passes_is_where_the_error_is_least(run):
+    *_, best = run((lambda p: abs(p - 8) + 1.0,), (lambda p: 4.5,))[0]
+    assert (best.number, best.passes) == (0, 8)
+    assert best.learners() == [(0, 8)] * K  # as of then, although they went on
+    assert_array_equal(best.held_out, 1.0)
 
 
-def test_there_is_an_end_to_what_always_gets_better(race):
-    assert race((lambda p: 1.0 / p,), most=16).passes == 16
+def test_there_is_an_end_to_what_always_gets_better(run):
+    assert run((lambda p: 1.0 / p,), most=16)[0][-1].passes == 16
 
 
-def test_nothing_is_played_on_when_nothing_moves(race):
-    played = []
-    choice = race((lambda p: 1.0 / p, False), stop=lambda now: played.append(now()))
-    assert len(played) == 1
-    assert choice.passes == 1
+def test_the_race_ends_when_nothing_moves(run):
+    found, runs = run((lambda p: 1.0 / p, False))
+    assert len(found) == 1
+    assert {fake.passes for fake in runs} == {1}
 
 
-def test_what_does_not_get_better_is_given_up(race):
-    rounds = []
-    race((lambda p: 1.0,), stop=lambda now: rounds.append(0))
-    assert len(rounds) == 3  # after one pass, after two, after four: twice nothing was gained
+def test_what_does_not_get_better_is_given_up(run):
+    found, _ = run((lambda p: 1.0,))
+    assert len(found) == 3  # after one pass, after two, after four: twice nothing was gained
 
 
-def test_only_the_best_go_on(race):
-    lasting = []
-    ways = [(lambda p, i=i: (i + 1.0) / p,) for i in range(4)]
-    plays = []
-
-    class Told(Fake):
-        def __init__(self, *args):
-            super().__init__(*args)
-            plays.append(self)
-
-    rows, r = read_only(np.arange(N)), read_only(np.ones(N))
-    makers = [lambda i=i, way=way: Told(i, *way) for i, way in enumerate(ways)]
-    with workers(1) as threads:
-        choose(
-            makers, np.zeros((N, 1)), (rows, r), folds(np.zeros(N, int), r, K), K, 0,
-            lambda P: float(P.mean()), threads, most=32, whole=0,
-        )  # fmt: skip
-    lasting = {i: max(play.passes for play in plays if play.name == i) for i in range(4)}
+def test_only_the_best_go_on(run):
+    _, runs = run(*[(lambda p, i=i: (i + 1.0) / p,) for i in range(4)], most=32)
+    lasting = {i: max(fake.passes for fake in runs if fake.name == i) for i in range(4)}
     assert lasting == {3: 2, 2: 4, 1: 16, 0: 32}
-    assert RACE == {2: 3, 4: 2, 16: 1}
+    assert ON == {2: 3, 4: 2, 16: 1}
 
 
-def test_a_callback_may_stop_it(race):
-    choice = race((lambda p: 1.0 / p,), stop=lambda now: now()[0][1] >= 2)
-    assert choice.passes == 2
-    assert choice.learners == [(0, 2)] * (K + 2)
+def test_a_race_can_be_stopped_after_any_doubling(run):
+    found, _ = run((lambda p: 1.0 / p,))
+    assert [best.number for best in found] == [0] * 7
+    assert len({id(best) for best in found}) == 1
 
 
-def test_first_predictions_are_told_once_an_order(race):
-    told = []
-    race((lambda p: 1.0 / p,), seen=lambda learner, order, r, P: told.append((len(order), len(P))))
-    assert told == [(N - N // K, N - N // K)] * K
+def test_first_passes_are_kept_once_per_fold(run):
+    *_, best = run((lambda p: 1.0 / p,))[0]
+    assert [(len(chunk.rows), len(chunk.P)) for chunk in best.first] == [(N - N // K,) * 2] * K
 
 
 # What follows for the estimators

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from .plugs import INTERPRETED
+from .cache import INTERPRETED, helper
 
 
 def _cast(to: Any, source: Any, ir_type: Any, dtype: Any) -> Any:
@@ -42,7 +41,7 @@ _ROUND = 6755399441055744.0  # 1.5 · 2^52
 _SMALLEST = -700.0  # exp(-700) ≈ 1e-304; nothing is smaller than that
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _exp64(x):
     z = max(x, _SMALLEST)
     shifted = z * _LOG2_E + _ROUND
@@ -75,7 +74,7 @@ _ONE = _f(1.0)
 _BITS, _BIAS = np.int32(23), np.int32(127 << 23)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _exp32(x):
     z = max(x, _SMALLEST_32)
     shifted = z * _LOG2_E_32 + _ROUND_32

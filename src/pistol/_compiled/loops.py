@@ -14,11 +14,11 @@ from math import exp, frexp, ldexp, log, sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
 from ..potentials import pistol, pistol_anytime
+from .cache import helper
 from .plugs import call_loss, call_potential
 from .rows import add, dot, row, square
 from .types import (
@@ -42,7 +42,7 @@ W_MAX = 1e150  # its square, and its product with any feature, stay finite
 WIDTH = 512  # rows of a Gram matrix whose values are made together
 
 
-@njit(cache=True)
+@helper
 def tick(S, r, power):
     """Start a round: time moves on by its size r and f_t is given the weight ω_t = r t^power."""
     S.t[0, 0] += r
@@ -51,14 +51,14 @@ def tick(S, r, power):
     return omega
 
 
-@njit(cache=True)
+@helper
 def line_8(S, q, j, s, g_x, k_xx, a):
     """‖g‖² and α after g -= s k(x, ·), for kernel q and column j."""
     S.g_norm_sq[q, j] = max(S.g_norm_sq[q, j] + s * (s * k_xx - 2.0 * g_x), 0.0)
     S.alpha[q, j] += a * abs(s) * sqrt(k_xx)
 
 
-@njit(cache=True)
+@helper
 def compare(p, z):
     """z_j = p_j - log Σ_{k≠j} e^{p_k}: softmax(p)_j is the logistic function of z_j.
 
@@ -86,7 +86,7 @@ def compare(p, z):
     z[best] = (p[best] - second) - log(rest)
 
 
-@njit(forceinline=True)
+@helper(forceinline=True)
 def gradients(rounds, rule, k, P, z, s):
     """Line 7 of round k: s_j = r ∂ℓ(y_j, p_j) per output, beside the others' scores if coupled."""
     i, r = rounds.order[k], rounds.r[k]
@@ -168,7 +168,7 @@ FIXED, ANYTIME, VOWPAL = 0, 1, 2
 GROWTHS = {"pistol": FIXED, "pistol_anytime": ANYTIME, "pistol_vowpal": VOWPAL}
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _note(Z, f, weight, a, L, h_sq, alpha, n):
     """Note h² and α of coordinate f, in units of m; its weight so far gets its share."""
     Z[f, W_SUM] += Z[f, W] * (weight - Z[f, SEEN])
@@ -179,21 +179,21 @@ def _note(Z, f, weight, a, L, h_sq, alpha, n):
     alpha[n] = a * (L + Z[f, G_SUM] * unit)
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _set_weight(Z, f, c):
     """Line 4 of Algorithm 3 for coordinate f, measured in units of m: w = c h / m."""
     unit = Z[f, INVERSE_M]
     Z[f, W] = max(-W_MAX, min(W_MAX, c * (Z[f, THETA] * unit) * unit))
 
 
-@njit(inline="always")
+@helper(inline="always")
 def _line_8(Z, f, x, s):
     """Line 8 for coordinate f, with s x in place of s."""
     Z[f, THETA] -= s * x
     Z[f, G_SUM] += abs(s * x)
 
 
-@njit(cache=True, fastmath={"contract"})
+@helper(fastmath={"contract"})
 def _multipliers(growth, h_sq, alpha, b, c, m):
     """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL."""
     if growth == ANYTIME:
@@ -204,7 +204,7 @@ def _multipliers(growth, h_sq, alpha, b, c, m):
             c[n] = pistol(h_sq[n], alpha[n], 0.0, b)
 
 
-@njit(cache=True)
+@helper(fastmath={"contract"})
 def set_unit(Z, f, x, weight, growth, a, b, L):
     """Measure coordinate f in units of |x| from now on."""
     Z[f, M] = abs(x)
@@ -266,14 +266,14 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
                 _set_weight(Z, d, c[m])
 
 
-@njit(cache=True)
+@helper
 def _plain(x):
     """x without its last bits, which depend on how rows are sorted and many passes would enlarge."""
     fraction, power = frexp(x)
     return ldexp(round(fraction * 2.0**24), power - 24)
 
 
-@njit(cache=True)
+@helper
 def members(values, i, lo, out):
     """Values of every kernel q at row i and up to WIDTH rows from `lo`: out[q]; how many they are."""
     m = min(WIDTH, len(values.inner) - lo)

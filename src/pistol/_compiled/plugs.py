@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import cfunc, config
 from numba.core import types
 from numba.extending import intrinsic
 
-INTERPRETED = bool(getattr(config, "DISABLE_JIT", False))
+from .cache import INTERPRETED, c_function
+
 _compiled: dict[Callable[..., float], Any] = {}
 
 
@@ -23,10 +23,7 @@ def address(function: Callable[..., float], arity: int) -> Any:
     if INTERPRETED:
         return function
     if function not in _compiled:
-        signature = types.float64(*[types.float64] * arity)
-        ours = str(function.__module__).startswith("pistol.")
-        python = getattr(function, "py_func", function)
-        _compiled[function] = cfunc(signature, cache=ours)(python)
+        _compiled[function] = c_function(function, arity)
     return _compiled[function].address
 
 

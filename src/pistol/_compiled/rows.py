@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
+from .cache import helper
 from .types import Array, Rows, loop, read_only, rows_type
 
 
@@ -25,7 +25,7 @@ def as_rows(X: Any) -> Rows:
     return Rows(read_only(indptr), read_only(indices), read_only(X.reshape(-1)), 0)
 
 
-@njit(cache=True)
+@helper
 def row(X, i):
     """Columns and values of row i, as views."""
     lo, hi = X.indptr[i], X.indptr[i + 1]
@@ -33,7 +33,7 @@ def row(X, i):
     return X.indices[start : start + hi - lo], X.data[lo:hi]
 
 
-@njit(cache=True)
+@helper
 def dot(g, cols, vals):
     """⟨g, x⟩."""
     total = 0.0
@@ -42,7 +42,7 @@ def dot(g, cols, vals):
     return total
 
 
-@njit(cache=True)
+@helper
 def square(vals):
     """‖x‖²."""
     total = 0.0
@@ -52,7 +52,7 @@ def square(vals):
     return total
 
 
-@njit(cache=True)
+@helper
 def add(g, scale, cols, vals):
     """g += scale · x."""
     for k in range(len(cols)):

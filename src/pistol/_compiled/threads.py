@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+
+class Held:
+    """A context of the whole process: opened when the first thread enters, closed by the last to leave.
+
+    threadpoolctl's limits restore what they found. Of two that overlap in different threads, the second
+    would find the limit of the first and leave it behind for good. It also wants a limit to be taken
+    back by the thread that set it, so one thread does both for all.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+        self.renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.renew)  # where the thread does not exist
+
+    def renew(self) -> None:
+        """Nobody is inside."""
+        self.lock, self.inside = Lock(), 0
+        self.keeper = ThreadPoolExecutor(1, "pistol-blas")
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self._keep(self._open)
+            self.inside += 1
+
+    def __exit__(self, *error: Any) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self._keep(self._close)
+
+    def _keep(self, task: Callable[[], None]) -> None:
+        try:
+            self.keeper.submit(task).result()
+        except RuntimeError:  # the interpreter is ending and starts no more threads
+            task()
+
+    def _open(self) -> None:
+        self.context = self.make()
+        self.context.__enter__()
+
+    def _close(self) -> None:
+        self.context.__exit__(None, None, None)
 
 
 @lru_cache(maxsize=1)
@@ -17,13 +64,29 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> Any:
+def _limit() -> Any:
+    return _controller().limit(limits=1, user_api="blas")
+
+
+_for_all = Held(_limit)
+
+
+@lru_cache(maxsize=1)
+def _per_thread() -> bool:
+    """Whether any BLAS has a limit per thread, as those built on OpenMP have."""
+    pools = _controller().select(user_api="blas").info()
+    return any(pool.get("threading_layer") == "openmp" for pool in pools)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """A context in which BLAS keeps to the calling thread.
 
     Its own threads would wait for work in a busy loop and take the cores from ours; and with one
     thread to a product, results do not depend on the number of cores.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    with _for_all, _limit() if _per_thread() else nullcontext():
+        yield
 
 
 class Workers:
@@ -40,7 +103,12 @@ class Workers:
             return [task() for task in tasks]
         if self.pool is None:
             self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n))
-        return list(self.pool.map(lambda task: task(), tasks))
+        try:
+            return list(self.pool.map(lambda task: task(), tasks))
+        except RuntimeError as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # it came while a lock was waited for
+                raise KeyboardInterrupt from error
+            raise
 
 
 @contextmanager

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.core import types
 from numba.np.numpy_support import from_dtype
+
+from .cache import INTERPRETED, jit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -129,10 +131,13 @@ def rows_type(data: Any) -> types.NamedTuple:
     )
 
 
+_lock = Lock()
+
+
 class Loop:
     """A compiled loop: machine code is made (or read from disk) on the first call, not on import.
 
-    One compilation a dtype of the first argument; the disk cache is hit in each new process.
+    One compilation per dtype of the first argument; each new process finds it on disk.
     """
 
     def __init__(
@@ -147,14 +152,15 @@ class Loop:
 
     def compiled(self, dtype: Any) -> Callable[..., Any]:
         """The machine code for this dtype of the first argument."""
+        if INTERPRETED:
+            return self.py_func
         if dtype not in self._compiled:
-            self._compiled[dtype] = njit(
-                self.signature(dtype),
-                cache=True,
-                nogil=True,
-                error_model="numpy",
-                fastmath=self.fastmath,
-            )(self.py_func)
+            with _lock:  # threads that come at once wait for one compilation
+                if dtype not in self._compiled:
+                    dispatcher = jit(self.py_func, nogil=True, fastmath=self.fastmath)
+                    dispatcher.compile(self.signature(dtype))
+                    dispatcher.disable_compile()
+                    self._compiled[dtype] = dispatcher
         return self._compiled[dtype]
 
 

@@ -14,7 +14,19 @@ from typing import Any
 import numpy as np
 
 from .._compiled.types import Array
-from .scaling import CHUNK, FAINT, LEAST, Moments, Scaler, within
+from .scaling import (
+    CHUNK,
+    FAINT,
+    GRAIN,
+    LARGE,
+    LEAST,
+    MOST,
+    Moments,
+    Scaler,
+    bounded,
+    in_steps,
+    within,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,20 +54,24 @@ class OriginScaler:
             rows = rows.toarray() if hasattr(rows, "toarray") else rows
             scaled = within(rows.astype(np.float64, copy=False), 0.0, self.scale)
             h = scaled @ self.direction
-            out[lo : lo + CHUNK, :-1] = scaled - h[:, None] * self.mu
-            out[lo : lo + CHUNK, -1] = h
+            out[lo : lo + CHUNK, :-1] = in_steps(scaled - h[:, None] * self.mu, self.scale)
+            out[lo : lo + CHUNK, -1] = np.rint(h * GRAIN) / GRAIN
         return out
+
+    def grown(self, X: Any) -> OriginScaler:
+        """This scaler: it knows all features."""
+        return self
 
     def to_raw(self, weights: Array) -> Array:
         """Weights of unscaled rows; the last column is an intercept of zero."""
         w, v = weights[:, :-2], weights[:, -2]
-        raw = (w + np.outer(v - w @ self.mu, self.direction)) * self.scale
+        raw = bounded(w + np.outer(v - w @ self.mu, self.direction), self.scale, MOST)
         return np.column_stack([raw, weights[:, -1]])
 
     def from_raw(self, raw: Array) -> Array:
         """Weights of scaled rows from those of unscaled rows."""
         unit = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
-        w = raw[:, :-1] * unit
+        w = bounded(raw[:, :-1], unit, LARGE)
         return np.column_stack([w, w @ self.mu, raw[:, -1]])
 
     def per_feature(self) -> Array:

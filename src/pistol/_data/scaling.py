@@ -24,6 +24,7 @@ GRAIN = 2.0**36  # scaled values are rounded to multiples of 1 / GRAIN
 LEAST, MOST = 1e-300, 1e308  # what is smaller has no inverse, what is larger is no number
 BITS = 34  # of a scale: its last bits depend on how the rows are sorted
 FAINT = 2.0**-300  # the scale of a feature that may vary later: negligible, but not lost
+LARGE = 1e150  # of a weight, so that sums of products with rows are numbers
 FAR = {"f": 1e15, "d": 1e60}  # rows are no farther out than this, so that norms are numbers
 
 
@@ -81,9 +82,9 @@ class Moments:
         scale = np.where(varies, 1.0 / unit, 0.0)
         return Scaler(center if centred else np.zeros_like(center), scale, centred)
 
-    def typical_square(self, scaler: Scaler) -> float:
-        """The mean squared distance of two scaled rows; 1 where they do not differ."""
-        total = 2.0 * float(np.sum((self.deviation * scaler.scale) ** 2)) / max(self.weight, LEAST)
+    def typical_square(self, scale: Array | float) -> float:
+        """The mean squared distance of two rows, scaled like this; 1 where they do not differ."""
+        total = 2.0 * float(np.sum((self.deviation * scale) ** 2)) / max(self.weight, LEAST)
         return float(plain(total)) if total > 1e-150 else 1.0
 
 
@@ -164,11 +165,20 @@ class Scaler:
         if sp.issparse(X) and not self.centred:
             data = within(X.data, 0.0, self.scale[X.indices])
             return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+        if sp.issparse(X):
+            return self._dense(X)
         out = np.empty(X.shape, X.dtype)
         for lo in range(0, X.shape[0], CHUNK):
-            rows = X[lo : lo + CHUNK]
-            rows = rows.toarray() if sp.issparse(rows) else rows
-            out[lo : lo + CHUNK] = within(rows, self.center, self.scale)
+            out[lo : lo + CHUNK] = within(X[lo : lo + CHUNK], self.center, self.scale)
+        return out
+
+    def _dense(self, X: Any) -> Array:
+        """Sparse rows as dense ones: the scaled zero everywhere but at stored values."""
+        zero = within(np.zeros((1, X.shape[1]), X.dtype), self.center, self.scale)
+        out = np.repeat(zero, X.shape[0], axis=0)
+        at = X.indices
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        out[row, at] = within(X.data, self.center[at], self.scale[at])
         return out
 
     def inverse_transform(self, Z: Any) -> Any:
@@ -178,16 +188,20 @@ class Scaler:
             return sp.csr_array((data, Z.indices, Z.indptr), shape=Z.shape)
         return (Z * self.unit + self.center).astype(Z.dtype)
 
+    def grown(self, X: Any) -> Scaler:
+        """This scaler: it knows all features."""
+        return self
+
     def to_raw(self, weights: Array) -> Array:
         """Weights of unscaled rows from those of scaled rows; the last column is the intercept."""
-        raw = weights * np.append(self.scale, 1.0)
+        raw = bounded(weights, np.append(self.scale, 1.0), MOST)
         raw[:, -1] -= raw[:, :-1] @ self.center
         return raw
 
     def from_raw(self, raw: Array) -> Array:
         """Weights of scaled rows from those of unscaled rows."""
-        weights = raw * np.append(self.unit, 1.0)
-        weights[:, -1] += raw[:, :-1] @ self.center
+        weights = bounded(raw, np.append(self.unit, 1.0), LARGE)
+        weights[:, -1] += bounded(raw[:, :-1], self.center, LARGE).sum(axis=1)
         return weights
 
     def per_feature(self) -> Array:
@@ -219,23 +233,18 @@ class Unscaled:
         """The rows themselves."""
         return Z
 
+    def grown(self, X: Any) -> Unscaled:
+        """This scaler: it knows all features."""
+        return self
+
     def to_raw(self, weights: Array) -> Array:
         """The weights themselves."""
         return weights
-
-    def from_raw(self, raw: Array) -> Array:
-        """The weights themselves."""
-        return raw
 
     @property
     def varies(self) -> Array:
         """Every feature."""
         return np.ones(self.features, bool)
-
-    @property
-    def scale(self) -> Array:
-        """Ones."""
-        return np.ones(self.features)
 
 
 def within(X: Array, center: Any, scale: Array) -> Array:
@@ -243,10 +252,19 @@ def within(X: Array, center: Any, scale: Array) -> Array:
     far = FAR[X.dtype.char]
     with np.errstate(over="ignore"):
         Z = (X.astype(np.float64, copy=False) - center) * scale
-    Z = np.clip(Z, -far, far, out=Z)
+    return in_steps(np.clip(Z, -far, far, out=Z), scale).astype(X.dtype, copy=False)
+
+
+def in_steps(Z: Array, scale: Array) -> Array:
+    """Scaled values without what depends on rounding; faint features keep all their bits."""
     steps = np.rint(Z * GRAIN) / GRAIN
-    Z = np.where(scale == FAINT, Z, steps) if (scale == FAINT).any() else steps
-    return Z.astype(X.dtype, copy=False)
+    return np.where(scale == FAINT, Z, steps) if (scale == FAINT).any() else steps
+
+
+def bounded(x: Array, factor: Array, most: float) -> Array:
+    """x · factor, within ±most."""
+    with np.errstate(over="ignore"):
+        return np.clip(x * factor, -most, most)
 
 
 def moments_of(X: Any, weight: Array) -> Moments:
@@ -274,4 +292,4 @@ def near(a: float, b: float) -> bool:
 
 def typical_square(Z: Any, weight: Array) -> float:
     """The mean squared distance of two rows, in one pass: twice the sum of the variances."""
-    return moments_of(Z, weight).typical_square(Unscaled(Z.shape[1]))
+    return moments_of(Z, weight).typical_square(1.0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +20,7 @@ from .._learners import Rule
 from .._training.batch import Problem, Setup, train
 from .._training.families import Data, Family
 from .._training.fitted import Columns, Fitted, undone_on_error
-from .._training.stream import begin_stream, learn_stream
+from .._training.stream import begin_stream, learn_stream, widened
 from .._training.tasks import Task
 from .._training.watch import Watch
 from ..losses import Loss
@@ -35,15 +37,11 @@ class Recipe(NamedTuple):
     rule: Callable[[Loss, float | None, float], Rule]  # from loss, rounds to come and their size
     drift: bool = False
 
-    def problem(self, task: Task, family: Family) -> Problem:
-        """The problem of learning this task."""
-        return Problem(task, family, lambda T, size: self.rule(task.loss, T, size), self.drift)
-
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """An estimator that learns in rounds. Its classes say by a `Recipe` what that means."""
+    """An estimator that learns in rounds. Each class says what that means by a function `_recipe`."""
 
-    _recipe: Callable[[], Recipe]
+    _recipe: Callable[[Any], Recipe]  # from the parameters
     fitted_: Fitted
 
     @with_callbacks
@@ -69,7 +67,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        recipe = self._recipe()
+        settings = self.get_params(deep=False)
+        recipe = self._recipe(SimpleNamespace(**settings))
         check_count("passes", self.passes, auto=True)
         check_count("orders", self.orders, auto=True, none="the rows as they come")
         Z, t, names = check_first(self, X, _given(self, y))
@@ -78,37 +77,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         setup = Setup(
             self.passes,
             self.orders,
-            lambda: check_random_state(self.random_state),
+            lambda: check_random_state(settings["random_state"]),
             Columns(Z.shape[1], names),
             Z.shape[0],
-            self.get_params(deep=False),
+            settings,
         )
-        problem = recipe.problem(task, recipe.family)
+        problem = Problem(task, recipe.family, partial(recipe.rule, task.loss), recipe.drift)
         self.fitted_ = train(data, problem, setup, Watch(self, X, y))
-        return self
-
-    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        """`partial_fit` of classifiers and regressors."""
-        recipe, watch = self._recipe(), Watch(self, X, y)
-        known: Fitted | None = getattr(self, "fitted_", None)
-        if known is None:
-            X, y, names = check_first(self, X, _given(self, y))
-            task, family, n = recipe.task(y, classes), recipe.family, 0
-        else:
-            _check_settings(self, known)
-            X, y = check_more(self, X, _given(self, y))
-            task, family, n = known.task, known.family, known.counts.rows
-        data = _prepared(self, family, task, X, y, sample_weight, n, whole=False)
-        problem = recipe.problem(task, family)
-        if known is None:
-            size, settings = round_size(data.weight), self.get_params(deep=False)
-            columns = Columns(X.shape[1], names)
-            known = begin_stream(data, problem, None, size, columns, settings)
-        with undone_on_error(known, data.X):
-            rounds = as_given(data.weight, known.counts.size)
-            watch.begin(1)
-            new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
-            self.fitted_ = watch.end(new)
         return self
 
     @property
@@ -143,6 +118,32 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def online_error_(self) -> float:
         """Mean error on each row before it was learned (absolute error in regression)."""
         return fitted(self).online.mean_error
+
+
+def learn_more(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> Any:
+    """`partial_fit` of classifiers and regressors."""
+    settings, watch = estimator.get_params(deep=False), Watch(estimator, X, y)
+    recipe = estimator._recipe(SimpleNamespace(**settings))
+    known: Fitted | None = getattr(estimator, "fitted_", None)
+    if known is None:
+        X, y, names = check_first(estimator, X, _given(estimator, y))
+        task, family, n = recipe.task(y, classes), recipe.family, 0
+    else:
+        _check_settings(settings, known)
+        X, y = check_more(estimator, X, _given(estimator, y))
+        task, family, n = known.task, known.family, known.counts.rows
+    data = _prepared(estimator, family, task, X, y, sample_weight, n, whole=False)
+    problem = Problem(task, family, partial(recipe.rule, task.loss), recipe.drift)
+    if known is None:
+        size, columns = round_size(data.weight), Columns(X.shape[1], names)
+        known = begin_stream(data, problem, None, size, columns, settings)
+    known = widened(known, data.X)
+    with undone_on_error(known, data.X):
+        rounds = as_given(data.weight, known.counts.size)
+        watch.begin(1)
+        new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
+        estimator.fitted_ = watch.end(new)
+    return estimator
 
 
 def fitted(estimator: Any) -> Fitted:
@@ -189,9 +190,9 @@ def _prepared(
     return Data(X[keep], read_only(Y[keep]), weight[keep], ids[keep])
 
 
-def _check_settings(estimator: Any, known: Fitted) -> None:
+def _check_settings(settings: dict[str, Any], known: Fitted) -> None:
     """Refuse parameters that were changed since the first call."""
-    for name, value in estimator.get_params(deep=False).items():
+    for name, value in settings.items():
         before = known.settings.get(name)
         if name not in FREE and not (value is before or value == before):
             raise ValueError(

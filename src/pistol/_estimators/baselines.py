@@ -108,11 +108,12 @@ class AveragedSGDClassifier(Classifier, Estimator):
     kernel_weights_ = views.kernel_weights_
     norm_ = views.kernel_norm_
 
-    def _recipe(self) -> Recipe:
+    @staticmethod
+    def _recipe(p: Any) -> Recipe:
         return Recipe(
-            task=lambda y, classes: classification(self.loss, y, classes),
-            family=kernel_family(self),
-            rule=sgd_rule(self.eta, self.average),
+            task=lambda y, classes: classification(p.loss, y, classes),
+            family=kernel_family(p),
+            rule=sgd_rule(p.eta, p.average),
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -203,11 +204,12 @@ class KernelPerceptron(Classifier, Estimator):
     kernel_weights_ = views.kernel_weights_
     norm_ = views.kernel_norm_
 
-    def _recipe(self) -> Recipe:
+    @staticmethod
+    def _recipe(p: Any) -> Recipe:
         return Recipe(
             task=lambda y, classes: classification("perceptron", y, classes, zero_is_wrong=True),
-            family=kernel_family(self),
-            rule=perceptron_rule(self.average),
+            family=kernel_family(p),
+            rule=perceptron_rule(p.average),
         )
 
     def __sklearn_tags__(self) -> Any:

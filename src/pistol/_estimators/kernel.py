@@ -15,11 +15,10 @@ from .tasks import Classifier, Regressor
 ANYTIME, ANYTIME_TARGETS = 0.5, 8.0  # b_t = this √(2α_t) where b is "anytime"
 
 
-def kernel_family(estimator: Any) -> KernelFamily:
+def kernel_family(p: Any) -> KernelFamily:
     """The family that an estimator's parameters ask for."""
-    names = ("kernel", "gamma", "degree", "coef0", "scaling", "n_jobs")
-    known = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
-    return KernelFamily.checked(**known)
+    scaling = getattr(p, "scaling", True)
+    return KernelFamily.checked(p.kernel, p.gamma, p.degree, p.coef0, scaling, p.n_jobs)
 
 
 def kernel_tags(estimator: Any, tags: Any) -> Any:
@@ -168,12 +167,13 @@ class PistolClassifier(Classifier, Estimator):
     kernel_weights_ = views.kernel_weights_
     norm_ = views.kernel_norm_
 
-    def _recipe(self) -> Recipe:
+    @staticmethod
+    def _recipe(p: Any) -> Recipe:
         return Recipe(
-            task=lambda y, classes: classification(self.loss, y, classes),
-            family=kernel_family(self),
-            rule=pistol_rule(self.a, self.b, self.average, ANYTIME),
-            drift=self.drift,
+            task=lambda y, classes: classification(p.loss, y, classes),
+            family=kernel_family(p),
+            rule=pistol_rule(p.a, p.b, p.average, ANYTIME),
+            drift=p.drift,
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -306,12 +306,13 @@ class PistolRegressor(Regressor, Estimator):
     norm_ = views.kernel_norm_
     intercept_ = views.center_
 
-    def _recipe(self) -> Recipe:
+    @staticmethod
+    def _recipe(p: Any) -> Recipe:
         return Recipe(
-            task=lambda y, classes: regression(self.loss, y),
-            family=kernel_family(self),
-            rule=pistol_rule(self.a, self.b, self.average, ANYTIME_TARGETS),
-            drift=self.drift,
+            task=lambda y, classes: regression(p.loss, y),
+            family=kernel_family(p),
+            rule=pistol_rule(p.a, p.b, p.average, ANYTIME_TARGETS),
+            drift=p.drift,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -15,9 +15,9 @@ from .tasks import Classifier, Regressor
 ANYTIME, ANYTIME_TARGETS = 0.5, 2.0  # b_t = this √(2α_t) where b is "anytime"
 
 
-def linear_family(estimator: Any) -> LinearFamily:
+def linear_family(p: Any) -> LinearFamily:
     """The family that an estimator's parameters ask for."""
-    return LinearFamily(estimator.per_coordinate, estimator.fit_intercept, estimator.scaling)
+    return LinearFamily(p.per_coordinate, p.fit_intercept, p.scaling)
 
 
 def linear_tags(tags: Any) -> Any:
@@ -138,12 +138,13 @@ class LinearPistolClassifier(Classifier, Estimator):
     intercept_ = views.intercept_
     norm_ = views.linear_norm_
 
-    def _recipe(self) -> Recipe:
+    @staticmethod
+    def _recipe(p: Any) -> Recipe:
         return Recipe(
-            task=lambda y, classes: classification(self.loss, y, classes),
-            family=linear_family(self),
-            rule=pistol_rule(self.a, self.b, self.average, ANYTIME),
-            drift=self.drift,
+            task=lambda y, classes: classification(p.loss, y, classes),
+            family=linear_family(p),
+            rule=pistol_rule(p.a, p.b, p.average, ANYTIME),
+            drift=p.drift,
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -255,12 +256,13 @@ class LinearPistolRegressor(Regressor, Estimator):
     intercept_ = views.target_intercept_
     norm_ = views.linear_norm_
 
-    def _recipe(self) -> Recipe:
+    @staticmethod
+    def _recipe(p: Any) -> Recipe:
         return Recipe(
-            task=lambda y, classes: regression(self.loss, y, centred=self.fit_intercept),
-            family=linear_family(self),
-            rule=pistol_rule(self.a, self.b, self.average, ANYTIME_TARGETS),
-            drift=self.drift,
+            task=lambda y, classes: regression(p.loss, y, centred=p.fit_intercept),
+            family=linear_family(p),
+            rule=pistol_rule(p.a, p.b, p.average, ANYTIME_TARGETS),
+            drift=p.drift,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from .._compiled.types import Array
 from ..losses import CLASSIFICATION_LOSSES, Loss, get_loss
-from .base import fitted, scores
+from .base import fitted, learn_more, scores
 
 
 def _loss(estimator: Any) -> Loss:
@@ -68,7 +68,7 @@ class Classifier(ClassifierMixin):
             )
         if hasattr(self, "fitted_"):
             self.fitted_.task.check_classes(classes)
-        return self._learn_more(X, y, classes, sample_weight)
+        return learn_more(self, X, y, classes, sample_weight)
 
     def decision_function(self, X: Any) -> Array:
         """Raw scores.
@@ -147,7 +147,7 @@ class Regressor(RegressorMixin):
         self : object
             The estimator, further trained.
         """
-        return self._learn_more(X, y, None, sample_weight)
+        return learn_more(self, X, y, None, sample_weight)
 
     def predict(self, X: Any) -> Array:
         """Predicted targets.

@@ -104,6 +104,6 @@ linear_norm_ = _view(
 
 def _intercepts(estimator: Any) -> Array:
     known = fitted(estimator)
-    offset = known.model().offset
+    offset = _expansion(estimator).offset
     extra = 0.0 if offset is None else known.targets.spread(offset[:, None])[:, 0]
     return known.targets.center + extra

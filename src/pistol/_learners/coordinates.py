@@ -21,7 +21,7 @@ from .._compiled.loops import (
 from .._compiled.rows import as_rows
 from .._compiled.types import Array, Rounds, Scalars
 from .models import Linear
-from .primal import CHUNK, affine, predictions, start, touched
+from .primal import CHUNK, affine, predictions, start, widened, with_intercept
 from .rule import Chunk, Rule, chunks
 
 
@@ -100,9 +100,14 @@ class Coordinates:
         self.state[:, :-1, [M, G_SUM]] *= ratio[:, None]
         self.state[:, :-1, INVERSE_M] /= ratio
 
-    def mark(self, X: Any) -> Any:
-        """What `roll_back` needs to undo what is learned from the rows of X."""
-        at = touched(X, self.state.shape[1])
+    def widen(self, features: int) -> None:
+        """Make room for so many features."""
+        self.state = widened(self.state, features)
+        self.f_0 = None if self.f_0 is None else widened(self.f_0, features)
+
+    def mark(self, features: Any) -> Any:
+        """What `roll_back` needs to undo what is learned from rows with these features."""
+        at = with_intercept(features, self.state.shape[1])
         S = Scalars(*(x.copy() for x in self.S))
         return at, self.state, self.state[:, at].copy(), S, self.f_0, self.since
 

@@ -37,6 +37,12 @@ class Support(NamedTuple):
         each = Growing((outputs,)), Growing((outputs,)), Growing((kernels, outputs))
         return cls(Store(np.empty((0, 0))), Growing(), Growing((), np.int64), *each)
 
+    def append(self, *values: Any) -> None:
+        """Add support rows, given what is kept of them."""
+        growing: Any
+        for growing, x in zip(self, values, strict=True):
+            growing.append(x)
+
     def truncate(self, n: int) -> None:
         """Forget all support rows but the first n."""
         for growing in self:
@@ -83,9 +89,7 @@ class Dual:
         self._reserve(X)
         used = np.flatnonzero(coef.any(axis=1) | u.any(axis=(1, 2)))
         _, points, sq = self._points(X, used, ids)
-        values = points, sq, ids[used], coef[used], np.abs(coef[used]), u[used]
-        for growing, x in zip(self.support, values, strict=True):
-            growing.append(x)
+        self.support.append(points, sq, ids[used], coef[used], np.abs(coef[used]), u[used])
         self.S = S
         return self
 
@@ -181,9 +185,7 @@ class Dual:
         rows, at = rows[new], used[at[new]]
         place[rows] = support.ids.n + np.arange(len(rows))
         zero, zeros = np.zeros((len(rows), self.outputs)), np.zeros((len(rows), *u.shape[::2]))
-        values = points[at], sq[at], ids[rows], zero, zero, zeros
-        for growing, x in zip(support, values, strict=True):
-            growing.append(x)
+        support.append(points[at], sq[at], ids[rows], zero, zero, zeros)
         if self.f_0 is not None:
             self.f_0.coef.append(zeros)
         to = place[order[used]]
@@ -191,7 +193,7 @@ class Dual:
         np.add.at(support.moved.values, to, np.abs(coef[used]))
         np.add.at(support.u.values, to, u[:, used].transpose(1, 0, 2))
 
-    def mark(self, X: Any) -> Any:
+    def mark(self, features: Any) -> Any:
         """What `roll_back` needs to undo what is learned from rows that were not learned before."""
         return self.support.ids.n, self.support, self.S, self.kernels, self.f_0, self.since
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._compiled import events as _events
+from .._compiled.cache import INTERPRETED
 from .._compiled.events import (
     ALPHA,
+    BIAS,
     COLUMNS,
     END,
     G_NORM,
@@ -18,6 +20,7 @@ from .._compiled.events import (
     GROWTH,
     HEAD,
     LOSS_SUM,
+    NEWEST,
     POTENTIAL,
     POWER,
     S_SUM,
@@ -30,7 +33,7 @@ from .._compiled.events import (
     L,
 )
 from .._compiled.loops import FIELDS, learn_dual
-from .._compiled.plugs import INTERPRETED, address
+from .._compiled.plugs import address
 from .._compiled.rows import Block, manhattan, sq_norms
 from .._compiled.tiles import nothing
 from .._compiled.types import (
@@ -54,18 +57,31 @@ REAL = np.dtype(np.float64)
 
 
 class LinearEvents:
-    """A linear learner and the vectors it lives in."""
+    """A linear learner and the vectors it lives in.
 
-    def __init__(self, rule: Rule, features: int, per_coordinate: bool, x_max: float) -> None:
-        self._made_with, self._loss = (rule, features, per_coordinate, x_max), rule.loss
+    With `center` events are taken relative to their mean so far; `bias` is a constant beside them.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        features: int,
+        per_coordinate: bool,
+        x_max: float,
+        center: bool = False,
+        bias: float = 0.0,
+    ) -> None:
+        self._made_with = rule, features, per_coordinate, x_max, center, bias
+        self._loss = rule.loss
         size = (features + 1) * (FIELDS if per_coordinate else 2)
-        self.features, self.floats = features, np.zeros(HEAD + size)
+        self.features, self.floats = features, np.zeros(HEAD + size + 2 * features)
         self.integers = np.zeros(COLUMNS + features, object if INTERPRETED else np.int64)
         self.integers[COLUMNS:] = np.arange(features)
         learn = _events.learn_coordinates if per_coordinate else _events.learn_primal
         predict = _events.predict_coordinates if per_coordinate else _events.predict_primal
         self.learn_one, self.predict_one = learn.compiled(REAL), predict.compiled(REAL)
-        self.learner = self._learner(rule, features, per_coordinate, x_max)
+        self.learner = self._learner(rule, features, per_coordinate, x_max, bias)
+        self.floats[[BIAS, NEWEST]] = bias, 1.0 if center else 0.0
         self.floats[[SIZE, A, B, L, POWER]] = 1.0, rule.a, rule.b, rule.loss.L, rule.power
         self.integers[END] = features
         plugs = rule.plugs_per_coordinate(1) if per_coordinate else rule.plugs(1)
@@ -73,17 +89,17 @@ class LinearEvents:
         self.set_loss(rule.loss)
 
     def _learner(
-        self, rule: Rule, features: int, per_coordinate: bool, x_max: float
+        self, rule: Rule, features: int, per_coordinate: bool, x_max: float, bias: float
     ) -> Primal | Coordinates:
         """A learner whose arrays are views of the vector of floats."""
-        Z, body = self.floats, self.floats[HEAD:]
+        Z, body = self.floats, self.floats[HEAD : len(self.floats) - 2 * features]
         learner: Primal | Coordinates
         if per_coordinate:
-            learner = Coordinates(rule, features, 1, x_max=x_max)
+            learner = Coordinates(rule, features, 1, bias, x_max)
             body[:] = learner.state.ravel()
             learner.state = body.reshape(1, features + 1, FIELDS)
         else:
-            learner = Primal(rule, features, 1)
+            learner = Primal(rule, features, 1, bias)
             learner.g, learner.u = body.reshape(2, 1, features + 1)
         Z[ALPHA] = learner.S.alpha[0, 0]
         learner.S = Scalars(*(Z[i : i + 1].reshape(1, 1) for i in range(G_NORM, TARGET)))
@@ -104,6 +120,12 @@ class LinearEvents:
     def learn(self, x: Array, y: float) -> float:
         """Play a round; returns the loss suffered, or infinity where x or y is refused."""
         return self.learn_one(self.floats, self.integers, x, y)
+
+    def decide(self, X: Array) -> Array:
+        """f̄ at the rows of X, relative to the mean of all events."""
+        d = self.features
+        mean = self.floats[len(self.floats) - 2 * d : len(self.floats) - d]
+        return self.learner.model().decide(X - mean)[:, 0]
 
     @property
     def loss_sum(self) -> float:
@@ -204,13 +226,11 @@ class KernelEvents:
 
     def _keep(self, X: Array, x_sq: Array, coef: Array, u: Array, S: Scalars) -> None:
         """Store the row if it was updated; an interrupt leaves all as it was."""
-        learner, mark = self.learner, self.learner.mark(X)
+        learner, mark = self.learner, self.learner.mark(slice(None))
         number = learner.S.t[0].astype(np.int64)
         try:
             if coef[0, 0]:
-                values = X, x_sq, number, coef, np.abs(coef), u
-                for growing, x in zip(learner.support, values, strict=True):
-                    growing.append(x)
+                learner.support.append(X, x_sq, number, coef, np.abs(coef), u)
             learner.S = S
         except BaseException:
             learner.roll_back(mark)

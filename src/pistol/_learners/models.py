@@ -27,7 +27,8 @@ class Linear:
 
     def decide(self, X: Any) -> Array:
         """Scores of shape (rows, outputs)."""
-        return np.asarray(safe_sparse_dot(X, self.weights[:, :-1].T)) + self.weights[:, -1]
+        weights = self.weights[:, : X.shape[1]]  # of a wide learner there may be more
+        return np.asarray(safe_sparse_dot(X, weights.T)) + self.weights[:, -1]
 
     def norm(self) -> Array:
         """‖f_j‖, the intercept included."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._compiled.loops import learn_primal
 from .._compiled.rows import as_rows
@@ -82,9 +81,14 @@ class Primal:
         self.S = self.S._replace(g_norm_sq=g_norm_sq)
         self.forget_average(outputs)
 
-    def mark(self, X: Any) -> Any:
-        """What `roll_back` needs to undo what is learned from the rows of X."""
-        at = touched(X, self.g.shape[1])
+    def widen(self, features: int) -> None:
+        """Make room for so many features."""
+        self.g, self.u = (widened(x, features) for x in (self.g, self.u))
+        self.f_0 = None if self.f_0 is None else widened(self.f_0, features)
+
+    def mark(self, features: Any) -> Any:
+        """What `roll_back` needs to undo what is learned from rows with these features."""
+        at = with_intercept(features, self.g.shape[1])
         arrays = [(x, x[:, at].copy()) for x in (self.g, self.u)]
         return at, arrays, Scalars(*(x.copy() for x in self.S)), self.f_0, self.since
 
@@ -116,9 +120,19 @@ def start(f_0: Array | None, weights: Array, outputs: Array | slice) -> Array:
     return f_0
 
 
-def touched(X: Any, n: int) -> Any:
-    """The weights that learning from the rows of X may change; the last one is the intercept."""
-    return np.append(np.unique(X.indices), n - 1) if sp.issparse(X) else slice(None)
+def with_intercept(features: Any, n: int) -> Any:
+    """The numbers of these features' weights, and of the intercept, which is the last of n."""
+    return features if isinstance(features, slice) else np.append(features, n - 1)
+
+
+def widened(x: Array, features: int) -> Array:
+    """An array with room for so many features along its second axis; the intercept stays last."""
+    known = x.shape[1] - 1
+    if features <= known:
+        return x
+    wider = np.zeros((x.shape[0], max(features, 2 * known) + 1, *x.shape[2:]))
+    wider[:, :known], wider[:, -1] = x[:, :-1], x[:, -1]
+    return wider
 
 
 class RowsRun:

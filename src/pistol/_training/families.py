@@ -25,6 +25,7 @@ from .._data.scaling import (
     stays_sparse,
     typical_square,
 )
+from .._data.seen import WIDE, seen_in
 from .._data.sums import MIXED, SUMS
 from .._data.validation import check_choice, check_gram, check_number
 from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
@@ -55,7 +56,9 @@ class Revision(NamedTuple):
 class Family(Protocol):
     """What training asks of a family. It knows nothing of tasks."""
 
-    n_jobs: int | None
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads."""
 
     @property
     def limits(self) -> Limits:
@@ -90,6 +93,9 @@ class Family(Protocol):
     def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
         """The scaler of a stream before its first row, and statistics if it will be revised."""
 
+    def touched(self, X: Any, scaler: Any) -> Any:
+        """Numbers of the scaled features that learning from these rows may change."""
+
     def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
         """Another scaler for a stream, if what is known by now differs from what is used."""
 
@@ -106,9 +112,9 @@ class KernelFamily:
     n_jobs: int | None = None
 
     @classmethod
-    def checked(cls, **parameters: Any) -> KernelFamily:
+    def checked(cls, *parameters: Any) -> KernelFamily:
         """The family with these parameters, if they are valid."""
-        family = cls(**parameters)
+        family = cls(*parameters)
         if isinstance(family.gamma, str):
             check_choice("gamma", family.gamma, ("scale", "auto"))
         else:
@@ -197,11 +203,15 @@ class KernelFamily:
             return Unscaled(d), Moments(d)
         return Scaler(np.zeros(d), np.ones(d), not stays_sparse(X, whole=False)), Moments(d)
 
+    def touched(self, X: Any, scaler: Any) -> Any:
+        """All: support rows are added, none is changed."""
+        return slice(None)
+
     def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
         """Another scaler and other kernels, made for it."""
         known = _with_row(moments, row)
         now = known.scaler(scaler.centred).faintly() if self.scaling else scaler
-        square = known.typical_square(now)
+        square = known.typical_square(now.scale if self.scaling else 1.0)
         if (now is scaler or scaler.near(now)) and near(typical_sq, square):
             return None
         kernels = MIXED.kernels(square, _varying(now))
@@ -236,7 +246,7 @@ class LinearFamily:
     def scaler(self, X: Any, weight: Array) -> Any:
         """Dense rows are centred, because per-coordinate learning needs it; sparse rows stay."""
         if not self.scaling or sp.issparse(X):
-            return Unscaled(X.shape[1])
+            return _unscaled(X)
         moments = moments_of(X, weight)
         return moments.scaler() if self.fit_intercept else origin_scaler(moments)
 
@@ -268,10 +278,17 @@ class LinearFamily:
         """Rows as they are, until the first look."""
         d = X.shape[1]
         if not self.scaling or sp.issparse(X):
-            return Unscaled(d), None
+            return _unscaled(X), None
         if self.fit_intercept:
             return Scaler(np.zeros(d), np.ones(d)), Moments(d)
         return OriginScaler(np.zeros(d), np.ones(d)), Moments(d)
+
+    def touched(self, X: Any, scaler: Any) -> Any:
+        """Those that occur in sparse rows; all in dense ones."""
+        if not sp.issparse(X):
+            return slice(None)
+        Z = scaler.transform(X)
+        return np.unique(Z.indices) if sp.issparse(Z) else slice(None)
 
     def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
         """Another scaler; what was learned is the same function of unscaled rows."""
@@ -282,9 +299,20 @@ class LinearFamily:
 
         def carry(learner: Primal | Coordinates) -> None:
             weights = now.from_raw(scaler.to_raw(learner.model().weights))
-            learner.start_from(weights, now.per_feature() / scaler.per_feature())
+            learner.start_from(weights, _ratio(now.per_feature(), scaler.per_feature()))
 
         return Revision(now, typical_sq, carry)
+
+
+def _ratio(new: Array, old: Array) -> Array:
+    """What features are multiplied by; beyond 1e±150 a feature is as good as new."""
+    with np.errstate(over="ignore"):
+        return np.clip(new / old, 1e-150, 1e150)
+
+
+def _unscaled(X: Any) -> Any:
+    """Rows as they are; of very wide sparse rows the features seen."""
+    return seen_in(X) if sp.issparse(X) and X.shape[1] > WIDE else Unscaled(X.shape[1])
 
 
 def _with_row(moments: Moments, row: Any) -> Moments:

@@ -115,7 +115,8 @@ def undone_on_error(fitted: Fitted, X: Any) -> Iterator[None]:
     """Put the learners back to where they were if anything in the block fails or is interrupted."""
     with fitted.writing:
         everyone = [*fitted.learners, *challenging(fitted.stream)]
-        marks = [learner.mark(X) for learner in everyone]
+        touched = fitted.family.touched(X, fitted.scaler)
+        marks = [learner.mark(touched) for learner in everyone]
         try:
             yield
         except BaseException:

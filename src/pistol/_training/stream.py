@@ -13,7 +13,7 @@ import numpy as np
 from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds
 from .._data.targets import Recent, TargetScaler, typical, unscaled
-from .._learners import Chunk, Learner
+from .._learners import Chunk, Dual, Learner
 from .drift import FIRST, STEP, Challengers, steps
 from .families import Data
 from .fitted import Columns, Counts, Fitted, Online, Stream, challenging
@@ -53,6 +53,18 @@ def learn_stream(
         if watch.end_pass(fitted.online, partial(_itself, fitted)):
             break
     return replace(fitted, counts=fitted.counts._replace(rows=fitted.counts.rows + n_rows))
+
+
+def widened(fitted: Fitted, X: Any) -> Fitted:
+    """With room for the features of these rows."""
+    scaler = fitted.scaler.grown(X)
+    if scaler is fitted.scaler:
+        return fitted
+    with fitted.writing:
+        for learner in everyone(fitted):
+            assert not isinstance(learner, Dual)
+            learner.widen(scaler.features)
+    return replace(fitted, scaler=scaler)
 
 
 def _itself(fitted: Fitted) -> Fitted:

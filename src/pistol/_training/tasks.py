@@ -25,7 +25,15 @@ TEMPERATURES = 2.0 ** np.arange(-1.5, 4.5, 0.5)
 class Task(Protocol):
     """What training asks of a task. It knows nothing of scikit-learn's estimators."""
 
-    loss: Loss
+    scaled: ClassVar[bool]  # whether targets are scaled
+
+    @property
+    def loss(self) -> Loss:
+        """The loss to learn with."""
+
+    @property
+    def centred(self) -> bool:
+        """Whether targets are scaled around their centre."""
 
     def encode(self, y: Any) -> Array:
         """Targets of shape (rows, outputs)."""

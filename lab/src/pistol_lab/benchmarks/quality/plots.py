@@ -78,7 +78,7 @@ def draw_ranks(ranks: Mapping[str, float], tasks: int, cd: float, path: Path) ->
 
 
 def draw_errors(means: Mapping[str, Sequence[float]], peer: str, path: Path) -> None:
-    """Our errors against a peer's, and how far they are apart; a point a task."""
+    """Our errors against a peer's, and how far they are apart; one point per task."""
     tasks = sorted(means, key=lambda task: means[task][0] - means[task][1])
     ours, theirs = 100 * np.array([means[task] for task in tasks]).T
     figure = Figure(figsize=(10, max(0.17 * len(tasks) + 1.2, 4.5)), layout="constrained")
@@ -149,7 +149,7 @@ def _note(axes: Any, text: str, at: tuple[float, float], shift: float, **style: 
 
 
 def draw_times(cells: Sequence[Cell], path: Path) -> bool:
-    """Seconds to fit against rows, a point a task, with the power law that fits best.
+    """Seconds to fit against rows, one point per task, with the power law that fits best.
 
     Returns whether there was anything to draw.
     """

@@ -164,7 +164,7 @@ def _part(out: Path, half: str, name: str, unit: str, cells: list[Cell]) -> list
     if means := paired(scores, ["pistol", peer]):
         draw = plots.draw_errors if name == "classes" else plots.draw_ratios
         draw(means, peer, out / f"{stem}-pairs.png")
-        text += [f"![pistol against {peer}, a point a task]({stem}-pairs.png)", ""]
+        text += [f"![pistol against {peer}, one point per task]({stem}-pairs.png)", ""]
     text += [f"Mean ± standard deviation over splits, {unit}; the best mean in bold.", ""]
     text += _tasks(cells, percent=name == "classes")
     text += _times(kernel, methods)

@@ -20,7 +20,7 @@ SMOOTH = {"a": 6.0, "b": 1.0, "L": 2.0, "H": 2.0}  # of `growth.stream`
 
 
 def over_time(panels: Mapping[str, Mapping[str, Any]]) -> Drawing:
-    """Regret and bound after each round, a panel a sequence."""
+    """Regret and bound after each round, one panel per sequence."""
     drawing = Drawing(figsize=(9, 6.4), layout="constrained")
     for ax, (title, cell) in zip(drawing.subplots(2, 2).ravel(), panels.items()):
         RegretDisplay(cell["t"], cell["regret"], cell["bound"]).plot(ax)
@@ -29,7 +29,7 @@ def over_time(panels: Mapping[str, Mapping[str, Any]]) -> Drawing:
 
 
 def ratios(learners: Mapping[str, Mapping[str, Sequence[int]]]) -> Drawing:
-    """Where regret / bound lies for each opponent, a panel a learner, from counts in bins."""
+    """Where regret / bound lies for each opponent, one panel per learner, from counts in bins."""
     opponents = sorted({name for split in learners.values() for name in split})
     drawing = Drawing(figsize=(9, 5.2), layout="constrained")
     axes = drawing.subplots(1, len(learners), sharey=True)

@@ -22,7 +22,7 @@ W_MAX = 24.0  # u = e^288
 
 
 class Stakes(NamedTuple):
-    """What sequences leave for h to be judged by; a column a coordinate, or one for all of them."""
+    """What sequences leave for h to be judged by; one column per coordinate, or one for all of them."""
 
     g: Array  # ‖g_T‖, or |θ_i|
     suffered: Array  # Σ s_t f_t(x_t), a number a sequence
@@ -36,7 +36,7 @@ class Stakes(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """Σ r √(2 α log(r √α′/b + 1)) + price over columns; a row a sequence."""
+    """Σ r √(2 α log(r √α′/b + 1)) + price over columns; one row per sequence."""
 
     g: Array
     alpha: Array

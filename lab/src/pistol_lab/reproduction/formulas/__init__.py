@@ -81,7 +81,7 @@ def _bound() -> Picture:
         "loss, ‖g‖ = 1, a = 4 L and b = 1. There the fast regime lasts longer, and below a few "
         "hundred examples the bound is above the risk of f = 0, so that it says nothing.",
         excess_bound(),
-        "Two log-log plots of excess risk against the number of examples, one line a best risk. "
+        "Two log-log plots of excess risk against the number of examples, one line per best risk. "
         "All start on a common line of slope −2/3; the larger the best risk, the sooner a line "
         "leaves it for slope −1/2.",
     )

@@ -51,7 +51,7 @@ def eigenvalues(J: int) -> Array:
 
 
 def features(x: Array, J: int) -> Array:
-    """√λ_j φ_j(x), a row an x: their inner product is the kernel. J is a multiple of 32."""
+    """√λ_j φ_j(x), one row per x: their inner product is the kernel. J is a multiple of 32."""
     low, high = _waves(x, np.arange(1, STEP + 1)), _waves(x, np.arange(0, J, STEP))
     dense = (high[:, :, None] * low[:, None, :]).reshape(len(x), J)  # 32 times fewer cosines
     waves = np.concatenate([dense, _waves(x, frequencies(J)[J:])], axis=1)

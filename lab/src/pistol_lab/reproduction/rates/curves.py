@@ -86,7 +86,7 @@ def job(problem: Problem, octaves: int, seed: int, names: Sequence[str] = LEARNE
 
 
 class Curves(NamedTuple):
-    """Curves of one problem: a row a seed, a column a sample size."""
+    """Curves of one problem: one row per seed, one column per sample size."""
 
     T: Array
     values: Array

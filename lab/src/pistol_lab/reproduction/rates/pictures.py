@@ -34,7 +34,7 @@ def fraction(beta: float) -> str:
 
 
 def draw_curves(results: Results, sigma: float | None) -> Figure:
-    """Excess risk against examples, a panel a β; dashed lines have the slopes of the theory."""
+    """Excess risk against examples, one panel per β; dashed lines have the slopes of the theory."""
     betas = results.plan.betas
     rows = -(-len(betas) // 2)
     figure = Figure(figsize=(8.6, 0.9 + 3.3 * rows), layout="constrained")

@@ -41,7 +41,7 @@ def prepare(console: Console) -> None:
 def section(found: Found, quick: bool) -> Section:
     """Figure 3, its numbers, the times, and the claims."""
     panels = [panel(name, found, quick) for name in PANELS]
-    alt = "Test error against training rows, a panel a data set: " + "; ".join(
+    alt = "Test error against training rows, one panel per data set: " + "; ".join(
         p.label for p in panels
     )
     return Section(

@@ -237,9 +237,9 @@ def times(panels: list[Panel]) -> Table:
         f"of SensIT Vehicle and less than {MATLAB_HOURS} hour for PiSTOL in Matlab: ∼{SPEEDUP} times "
         "faster. Here, in the first shuffle, where every search is over all rows; seconds of processor "
         "time, all cores together (of PiSTOL also seconds on the clock). The SVM's include all fits "
-        f"and predictions of its search; ∼: {FOLDS} times those of the first fold. SVMs ran one a core "
-        "beside each other, and PiSTOL alone, after a small fit that compiles it: both are a little "
-        "in its favour.",
+        f"and predictions of its search; ∼: {FOLDS} times those of the first fold. SVMs ran one per "
+        "core beside each other, and PiSTOL alone, after a small fit that compiles it: both are a "
+        "little in its favour.",
         ("Data", "rows", "PiSTOL, clock", "PiSTOL", "SVM", "ratio", "our defaults", "ratio"),
         rows,
     )

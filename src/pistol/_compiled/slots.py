@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numba.core import types
 
-from .._compiled.types import Array, indices, loop, read_only
+from .cache import helper
+from .types import Array, indices, loop, read_only
 
 BLOCK = 2**15  # keys looked up together; a table has room for as many new ones
 LEAST = 16  # buckets
@@ -24,7 +24,7 @@ FREE = -1  # a bucket without a slot, and the slot of an unknown feature
 FACTOR = 2_654_435_769  # 2^32 over the golden ratio: neighbours end up far apart
 
 
-@njit(cache=True)
+@helper
 def _bucket(table, features, key):
     """The bucket that holds this feature's slot, or the free one where it belongs."""
     folded = (key ^ (key >> 31)) & 0x7FFFFFFF  # products stay below 2^63

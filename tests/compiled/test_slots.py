@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -10,8 +9,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pistol._learners import slots as module
-from pistol._learners.slots import Slots
+from pistol._compiled import slots as module
+from pistol._compiled.slots import Slots
 
 pytestmark = pytest.mark.interpreted
 
@@ -180,13 +179,11 @@ def test_memory_follows_the_features_seen():
 @pytest.mark.skipif(
     module._find.compiled(np.dtype(np.int32)) is module._find.py_func, reason="slow"
 )
-def test_a_million_features_take_well_under_a_second():
+def test_a_million_features_take_the_memory_of_a_million():
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 2**31, 10**6)
     X = sp.csr_array((np.ones(10**6), keys.astype(np.int32), [0, 10**6]), shape=(1, WIDE))
-    Slots([1]).compress(X[:, :0], grow=True)  # compiles
-    table, start = Slots(), time.perf_counter()
+    table = Slots()
     table.compress(X, grow=True)
-    assert time.perf_counter() - start < 0.5
     assert memory(table) <= 28 * (len(table) + module.BLOCK)
     assert len(table) == len(np.unique(keys))

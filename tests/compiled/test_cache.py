@@ -1,0 +1,207 @@
+"""Machine code on disk: never stale, never mixed up, and not needed."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import pistol
+from pistol._compiled import cache
+
+PACKAGE = Path(pistol.__file__).parent
+compiled = pytest.mark.skipif(cache.INTERPRETED, reason="nothing is compiled")
+
+# Prints what two learners predict, and how much was compiled for it.
+SCRIPT = """
+import numpy as np, warnings
+from numba.core import event
+warnings.simplefilter("always")
+made = event.RecordingListener()
+event.register("numba:compile", made)
+import pistol
+from pistol.online import Learner
+
+X = np.random.default_rng(0).normal(size=(20, 3))
+learner = Learner("logistic", per_coordinate=False)
+loss = sum(learner.learn(x, np.sign(x[0])) for x in X)
+print(pistol.__file__, loss, learner.predict(X[0]), len(made.buffer) > 0)
+"""
+
+
+class Copy:
+    """An installed copy of the package, and processes that use it."""
+
+    def __init__(self, folder):
+        self.site, self.package = folder / "site", folder / "site" / "pistol"
+        shutil.copytree(
+            PACKAGE, self.package, ignore=shutil.ignore_patterns("__pycache__", "*.nb[ic]")
+        )
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("NUMBA_", "COV", "PYTHON"))
+        } | {"PYTHONPATH": str(self.site), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def start(self, **environment):
+        command = [sys.executable, "-c", SCRIPT]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            command, env=self.environment | environment, stdout=pipe, stderr=pipe, text=True
+        )
+
+    def run(self, **environment):
+        """(loss, prediction), whether anything was compiled, and what was said about it."""
+        return self.result(self.start(**environment))
+
+    def result(self, process):
+        out, said = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+        file, loss, p, made = out.split()
+        assert Path(file).is_relative_to(self.package)
+        return (float(loss), float(p)), made == "True", said
+
+    def edit(self, file, old, new):
+        """Change a formula so that neither the date nor the size of its file shows it."""
+        path = self.package / file
+        before, text = path.stat(), path.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        assert len(old) == len(new)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert path.stat().st_size == before.st_size
+
+
+@pytest.fixture
+def copy(tmp_path):
+    return Copy(tmp_path)
+
+
+@pytest.fixture
+def nowhere(copy, tmp_path):
+    """An environment in which no folder can be written to, not even by root."""
+    (tmp_path / "file").write_text("not a folder")
+    (copy.package / "__pycache__").write_text("not a folder")
+    below = str(tmp_path / "file" / "below")
+    return {"HOME": below, "XDG_CACHE_HOME": below, "LOCALAPPDATA": below}
+
+
+EDITS = [
+    ("_compiled/exp.py", "e = e * r + 0.5\n", "e = e * r + 0.7\n"),
+    ("_compiled/rows.py", "g[cols[k]] += scale * vals[k]", "g[cols[k]] -= scale * vals[k]"),
+    ("losses.py", "-y * exp(-x) / (1.0 + exp(-x))", "-y * exp(-x) / (2.0 + exp(-x))"),
+]
+
+
+@compiled
+def test_a_change_in_any_file_acts_at_once(copy, tmp_path):
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path / "code")}
+    before, made, _ = copy.run(**folder)
+    assert made
+    for edit in EDITS:
+        copy.edit(*edit)
+        now, _, _ = copy.run(**folder)
+        expected, _, _ = copy.run(NUMBA_DISABLE_JIT="1")
+        assert now == pytest.approx(expected, rel=1e-9)
+        assert now != before, edit
+        before = now
+    again, made, _ = copy.run(**folder)
+    assert again == now
+    assert not made
+
+
+@compiled
+def test_stale_bytecode_does_not_spoil_the_code_of_new_sources(copy, tmp_path):
+    """Where Python itself runs old bytecode, its machine code must not be taken for the source's."""
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path / "code"), "PYTHONDONTWRITEBYTECODE": ""}
+    before, _, _ = copy.run(**folder)
+    copy.edit(*EDITS[0])
+    assert copy.run(**folder)[0] == before  # by Python's rules nothing has changed
+    for bytecode in copy.package.rglob("*.pyc"):
+        bytecode.unlink()
+    assert copy.run(**folder)[0] != before
+
+
+@compiled
+def test_nothing_can_be_written_and_all_works_with_one_warning(copy, nowhere):
+    expected, _, _ = copy.run(NUMBA_DISABLE_JIT="1")
+    found, made, said = copy.run(**nowhere)
+    assert made
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert said.count("Set NUMBA_CACHE_DIR to a folder that can be written to") == 1
+
+
+@compiled
+def test_code_that_others_have_compiled_is_read_where_nothing_can_be_written(copy, tmp_path):
+    """As in an image: made by root when it was built, used by a service that may not write."""
+    (tmp_path / "file").write_text("not a folder")
+    assert copy.run()[1]
+    _, made, said = copy.run(NUMBA_CACHE_DIR=str(tmp_path / "file" / "below"))
+    assert not made
+    assert said == ""
+
+
+@compiled
+def test_processes_that_start_cold_at_once_agree(copy, tmp_path):
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path / "code")}
+    results = [copy.result(p) for p in [copy.start(**folder) for _ in range(4)]]
+    assert len({values for values, _, _ in results}) == 1
+    values, made, said = copy.run(**folder)
+    assert (values, made, said) == (results[0][0], False, "")
+    for file in (tmp_path / "code").rglob("*.pickle"):
+        file.write_bytes(file.read_bytes()[:100])  # damaged: to be compiled anew
+    assert copy.run(**folder)[:2] == (values, True)
+
+
+def test_code_of_older_stamps_goes_away(tmp_path):
+    for age in range(7):
+        cache.write(tmp_path / f"code-{age}" / "f.pickle", b"code")
+        os.utime(tmp_path / f"code-{age}", (age, age))
+    cache.write(tmp_path / "code-new" / "f.pickle", b"code")
+    kept = {folder.name for folder in tmp_path.iterdir()}
+    assert "code-new" in kept
+    assert "code-0" not in kept
+    assert len(kept) <= cache.KEPT
+    assert (tmp_path / "code-new" / "f.pickle").read_bytes() == b"code"
+
+
+def test_what_takes_long_is_said_once(capsys, monkeypatch):
+    monkeypatch.setattr(cache, "PATIENCE", 0.2)
+    news = cache.News()
+    for seconds in (0.01, 0.5, 0.5):
+        news.begin()
+        time.sleep(seconds)
+        news.end()
+    assert capsys.readouterr().err.count("compiling") == 1
+
+
+def test_what_takes_no_time_is_not_mentioned(capsys):
+    news = cache.News()
+    news.begin()
+    news.end()
+    time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("module", cache.STAMPED)
+def test_stamped_code_takes_nothing_of_ours_from_elsewhere(module):
+    path = PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = ".".join(module.split(".")[: -node.level] + [node.module or ""]).rstrip(".")
+            names = [f"{base}.{alias.name}" for alias in node.names]
+            assert all(base in cache.STAMPED or name in cache.STAMPED for name in names), names
+
+
+@compiled
+def test_how_a_function_is_compiled_does_not_depend_on_who_calls_it_first():
+    for module in map(import_module, cache.STAMPED):
+        for function in vars(module).values():
+            if isinstance(function, Dispatcher):
+                assert {"fastmath", "error_model", "forceinline"} <= set(function.targetoptions)

@@ -1,0 +1,92 @@
+"""BLAS keeps to one thread while any of ours is at work, and has its own number again afterwards."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, get_ident
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
+
+from pistol import PistolClassifier
+from pistol._compiled.threads import Held, one_blas_thread
+
+
+def blas():
+    """The number of threads of each BLAS in the process."""
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+class Limit:
+    """A limit that counts how often it was set and taken back, and by which threads."""
+
+    def __init__(self):
+        self.set, self.restored, self.threads = 0, 0, set()
+
+    def __call__(self):
+        return self
+
+    def __enter__(self):
+        assert self.set == self.restored, "set while it is set"
+        self.set += 1
+        self.threads.add(get_ident())
+
+    def __exit__(self, *error):
+        self.restored += 1
+        assert self.set == self.restored
+        self.threads.add(get_ident())
+
+
+@settings(max_examples=50)
+@given(moves=st.lists(st.booleans(), max_size=30))
+def test_the_first_sets_and_the_last_restores(moves):
+    limit, inside = Limit(), 0
+    held = Held(limit)
+    for enter in moves:
+        if enter:
+            held.__enter__()
+            inside += 1
+        elif inside:
+            held.__exit__(None, None, None)
+            inside -= 1
+        assert limit.set - limit.restored == (inside > 0)
+    assert len(limit.threads) <= 1
+    held.keeper.shutdown()
+
+
+def test_contexts_that_overlap_leave_no_limit_behind():
+    before, barrier = blas(), Barrier(4)
+
+    def work(i):
+        barrier.wait()
+        time.sleep(0.01 * i)
+        with one_blas_thread():
+            seen = blas()
+            time.sleep(0.05 - 0.005 * i)  # the first in is not the first out
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        seen = list(pool.map(work, range(4)))
+        assert blas() == before  # while the threads live
+    assert all(count == 1 for counts in seen for count in counts)
+    assert blas() == before
+
+
+def test_a_failure_inside_leaves_no_limit_behind():
+    before = blas()
+    with pytest.raises(ZeroDivisionError), one_blas_thread(), one_blas_thread():
+        1 / 0  # noqa: B018
+    assert blas() == before
+
+
+def test_predictions_at_once_leave_blas_as_it_was():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    model = PistolClassifier(kernel="rbf", orders=None).fit(X, X[:, 0] > 0)
+    expected, before = model.decision_function(X), blas()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: model.decision_function(X), range(40)))
+    assert all(np.array_equal(scores, expected) for scores in found)
+    assert blas() == before
