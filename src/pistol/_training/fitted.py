@@ -89,7 +89,7 @@ class Fitted:
     _made: list[Model] = field(default_factory=list, init=False, repr=False)
 
     def model(self) -> Model:
-        """The average over the learners' models; made when first asked for."""
+        """The average over the learners' models; made when first needed."""
         if not self._made:
             with self.writing:  # no half-way model of a stream that is learning right now
                 played = [learner for learner in self.learners if learner.t > 0]
