@@ -69,7 +69,7 @@ def pistol_choice(
     """Potential and number for a user's b: "anytime", "horizon" = √(2 a L T), "vowpal", or a number.
 
     "vowpal" is b_t = ½ √G with the G = Σ |s x_i| of a coordinate, as in Vowpal Wabbit's --pistol: only
-    per-coordinate learning has it. G is in the feature's own unit, so the unit matters.
+    per-coordinate learning has it. G depends on the scale of the feature, and so do the predictions.
     """
     if isinstance(b, str) and b == "vowpal":
         return "pistol_vowpal", VOWPAL_B
