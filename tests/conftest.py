@@ -53,6 +53,15 @@ def unscaled(request):
     return lambda **changes: make(**{"orders": None, "passes": 1, **own, **fixed, **changes})
 
 
+ESTIMATORS = list(dict.fromkeys(make for make, _ in ALL.values()))
+
+
+@pytest.fixture(scope="session", params=ESTIMATORS, ids=lambda make: make.__name__)
+def untouched(request):
+    """Every estimator with nothing set but what a test changes."""
+    return request.param
+
+
 def _only(word):
     return {name: machine for name, machine in ALL.items() if word in machine[0].__name__}
 

@@ -3,6 +3,7 @@
 from ._estimators.baselines import AveragedSGDClassifier, KernelPerceptron
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
+from ._warmup import warmup
 
 __version__ = "0.1.0"
 
@@ -14,4 +15,5 @@ __all__ = [
     "PistolClassifier",
     "PistolRegressor",
     "__version__",
+    "warmup",
 ]

@@ -47,7 +47,8 @@ def gaussian(K, s_sq, a_sq, theta, coef, G):
     for n in range(len(K)):
         k, s = K[n], s_sq[n]
         for i in range(len(k)):
-            k[i] = fast_exp(-gamma * max(s + a_sq[i] - (k[i] + k[i]), zero))
+            square = s + a_sq[i] - (k[i] + k[i])
+            k[i] = fast_exp(-gamma * (zero if square < zero else square))
         _accumulate(G, coef[n], k)
 
 

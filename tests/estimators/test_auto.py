@@ -1,4 +1,4 @@
-"""With nothing set: units do not matter, streams may be cut anywhere, and every size of data works."""
+"""With nothing set: units do not matter, streams may be cut anywhere, every size of data works."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import is_classifier
 
 from pistol import LinearPistolClassifier, LinearPistolRegressor, PistolClassifier, PistolRegressor
-from pistol._machine import Machine
+from pistol._training import families
+from pistol._training.plan import Limits
 
 CLASSIFIERS = [PistolClassifier, LinearPistolClassifier]
 REGRESSORS = [PistolRegressor, LinearPistolRegressor]
@@ -38,7 +39,7 @@ def scores(model, X):
 
 @machines
 @pytest.mark.parametrize("seed", range(3))
-def test_units_of_columns_do_not_matter(make, seed):
+def test_units_of_features_do_not_matter(make, seed):
     X, y = data(seed=seed)
     y = for_task(make, y, 3)
     unit = 10.0 ** np.random.default_rng(seed).integers(-6, 7, X.shape[1])
@@ -53,12 +54,12 @@ def test_units_of_columns_do_not_matter(make, seed):
 @kernel_machines
 @pytest.mark.parametrize("orders", ["auto", None])
 @pytest.mark.parametrize("value", [0.0, 7.0, -1e6])
-def test_a_constant_column_changes_nothing(make, orders, value):
+def test_a_constant_feature_changes_nothing(make, orders, value):
     X, y = data()
     y = for_task(make, y)
     wide = np.column_stack([X, np.full(len(X), value)])
     settings = {"orders": orders, "passes": 1, "random_state": 0}
-    # a random order is drawn from the content of the rows, so the model is compared as a stream is
+    # a shuffled order depends on the content of the rows: only streams can be compared
     ours, theirs = make(**settings).fit(wide, y), make(**settings).fit(X, y)
     if orders is None:
         assert_allclose(scores(ours, wide), scores(theirs, X), rtol=1e-9, atol=1e-9)
@@ -94,7 +95,7 @@ def feed(model, X, y, size):
 @pytest.mark.parametrize("jump", [1.0, 1000.0])
 def test_a_stream_may_be_cut_anywhere(make, size, jump):
     X, y = data(200)
-    X[100:, 1] *= jump  # the scale of a column jumps in mid-stream
+    X[100:, 1] *= jump  # the scale of a feature jumps in mid-stream
     y = for_task(make, y)
     whole = feed(make(), X, y, len(y))
     assert_allclose(scores(feed(make(), X, y, size), X), scores(whole, X), rtol=1e-7, atol=1e-7)
@@ -106,7 +107,7 @@ def test_a_stream_may_be_cut_anywhere(make, size, jump):
 def test_learning_goes_on_after_a_jump_of_scale(make):
     X, y = data(1500)
     y = for_task(make, y)
-    X[500:, 2] *= 1000.0  # a column that says nothing becomes loud
+    X[500:, 2] *= 1000.0  # a useless feature becomes large
     model = feed(make(), X, y, 100)
     assert np.isfinite(scores(model, X)).all()
     assert model.score(X[1000:], y[1000:]) > (0.85 if is_classifier(model) else 0.7)
@@ -194,11 +195,11 @@ def test_constant_targets_are_learned(make, value):
 
 
 @kernel_machines
-def test_more_rows_than_are_played_together(make):
+def test_more_rows_than_a_race_takes(make):
     X, y = data(4200, d=2)
     y = for_task(make, y)
     model = make(random_state=0).fit(X, y)
-    assert len(model.fitted_) == 1
+    assert len(model.fitted_.learners) == 1
     assert model.score(X, y) > 0.9
     if is_classifier(model):
         P = model.predict_proba(X[:50])
@@ -206,15 +207,16 @@ def test_more_rows_than_are_played_together(make):
 
 
 @machines
-def test_no_more_rows_than_may_be_chosen_from(make, monkeypatch):
+def test_where_a_race_is_on_a_sample_or_not_at_all_there_is_one_order(make, monkeypatch):
     X, y = data(300)
     y = for_task(make, y, 3)
-    monkeypatch.setattr(make, "_few", 200, raising=False)
-    assert issubclass(make, Machine)
+    few = Limits(few=200, sample=150, most_repeats=10, repeated=50_000)
+    monkeypatch.setattr(families.KernelFamily, "limits", few)
+    monkeypatch.setattr(families.LinearFamily, "limits", Limits(few=200))
     many = make(random_state=0).fit(X, y)
-    assert len(many.fitted_) == 1
+    assert len(many.fitted_.learners) == 1
     assert many.score(X, y) > 0.75
-    assert len(make(random_state=0, orders=2).fit(X, y).fitted_) == 2
+    assert len(make(random_state=0, orders=2).fit(X, y).fitted_.learners) == 2
 
 
 def test_sparse_text_of_many_features():

@@ -38,7 +38,7 @@ ROWS = {
     "lengths": (lambda X, y, w: (X, y[1:], w), "inconsistent numbers of samples: .40, 39"),
     "no-targets": (lambda X, y, w: (X, None, w), "requires y to be passed.* is None"),
     "negative-weight": (weigh(-1.0), r"must not be negative; sample_weight\[2\] = -1"),
-    "large-weight": (weigh(2e6), r"may be at most 1e\+06; got 2e\+06: divide"),
+    "large-weight": (weigh(2e12), r"may be at most 1e\+12; got 2e\+12: divide"),
     "nan-weight": (weigh(np.nan), "sample_weight contains NaN"),
     "text-weight": (weigh("a"), "could not convert string to float"),
     "weights-too-few": (lambda X, y, w: (X, y, w[1:]), r"sample_weight.shape == \(39,\).*40"),
@@ -47,7 +47,7 @@ TARGETS = {
     "one-class": (lambda y: np.zeros_like(y), "needs at least 2 classes; got 1 class.*0"),
     "continuous": (lambda y: y + 0.5 * (np.arange(40) % 3), "Unknown label type: continuous"),
     "nan": (lambda y: np.where(y, np.nan, 0.0), "y contains NaN"),
-    "two-columns": (lambda y: np.column_stack([y, y]), "y should be a 1d array"),
+    "two-outputs": (lambda y: np.column_stack([y, y]), "y should be a 1d array"),
 }
 REAL_TARGETS = {
     "nan": (lambda y: np.where(y > 0, np.nan, y), "y contains NaN"),
@@ -79,7 +79,7 @@ PARAMETERS = [
     ("class_weight", "equal", "class_weight.*'balanced'.*'equal'"),
     ("class_weight", {0: -1.0, 1: 1.0}, "class_weight.*negative"),
     ("class_weight", {0: np.nan, 1: 1.0}, "class_weight.*finite|class_weight.*NaN"),
-    ("class_weight", {0: 1e15, 1: 1.0}, r"at most 1e\+06; got 1e\+15"),
+    ("class_weight", {0: 1e15, 1: 1.0}, r"at most 1e\+12; got 1e\+15"),
     ("random_state", "dice", "'dice' cannot be used to seed"),
     ("n_jobs", 0, "n_jobs == 0"),
 ]

@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn look on, stop and interrupt; `verbose` prints."""
+"""Callbacks of scikit-learn look on and stop; `verbose` prints."""
 
 import re
 
@@ -8,12 +8,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.model_selection import GridSearchCV
 
+from pistol import PistolClassifier
+
 
 class Watch:
-    """A callback that counts tasks, keeps scores, and may stop or fail at the end of one."""
+    """A callback that counts tasks, keeps scores, and may stop at the end of one."""
 
-    def __init__(self, at=None, task="pass", error=None, look=None):
-        self.at, self.task, self.error, self.look = at, task, error, look
+    def __init__(self, at=None, task="pass", look=None):
+        self.at, self.task, self.look = at, task, look
         self.begun, self.ended, self.seen = [], [], []
 
     def setup(self, estimator, context):
@@ -31,8 +33,6 @@ class Watch:
             self.seen.append((fitted_estimator, self.look(fitted_estimator, X)))
         if self.at is None or self.ended.count(self.task) < self.at:
             return False
-        if self.error is not None:
-            raise self.error
         return context.task_name == self.task
 
 
@@ -85,28 +85,6 @@ def test_a_stopped_model_learns_on(machine, rows, stream, scores):
     assert np.isfinite(scores(stopped, X)).all()
 
 
-@pytest.mark.parametrize("orders", [None, 3])
-def test_an_interrupt_keeps_the_rounds_that_were_played(machine, rows, assert_same, orders):
-    X, y = rows(machine())
-    watch = Watch(at=1, error=KeyboardInterrupt())
-    model = machine(passes=2, orders=orders, random_state=0).set_callbacks(watch)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    assert watch.torn_down
-    assert model.t_ == len(X)
-    assert_same(model, machine(orders=orders and 1, random_state=0).fit(X, y), X)
-
-
-def test_an_interrupted_partial_fit_keeps_what_was_learned(machine, rows, scores, stream):
-    X, y = rows(machine(), n=300)
-    model = stream(machine(), X[:40], y[:40])
-    model.set_callbacks(Watch(at=1, task="rows", error=KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt):
-        stream(model, X[40:], y[40:])
-    assert 40 < model.t_ <= 300
-    assert np.isfinite(scores(model, X)).all()
-
-
 def test_scores_are_monitored(machine, rows):
     X, y = rows(machine())
     name = "accuracy" if is_classifier(machine()) else "r2"
@@ -126,28 +104,6 @@ def test_a_callback_sees_the_model_as_of_its_task(machine, rows, scores):
         np.testing.assert_array_equal(scores(model, X), then)
 
 
-def test_a_failing_callback_of_fit_leaves_the_model_as_it_was(machine, rows, scores):
-    X, y = rows(machine(), n=300)
-    model, watch = machine().fit(X[:40], y[:40]), Watch(at=1, error=RuntimeError("no"))
-    before = scores(model, X)
-    with pytest.raises(RuntimeError, match="no"):
-        model.set_callbacks(watch).fit(X[40:], y[40:])
-    assert watch.torn_down
-    assert model.t_ == 40
-    np.testing.assert_array_equal(scores(model, X), before)
-
-
-def test_after_a_failing_callback_a_stream_goes_on(machine, rows, stream, assert_same):
-    X, y = rows(machine(), n=300)
-    model, watch = stream(machine(), X[:40], y[:40]), Watch(at=1, error=RuntimeError("no"))
-    with pytest.raises(RuntimeError, match="no"):
-        stream(model.set_callbacks(watch), X[40:290], y[40:290])
-    assert watch.torn_down
-    t = int(model.t_)  # all or nothing of the chunk: the model is what its rounds make of it
-    assert_same(model, machine().fit(X[:t], y[:t]), X)
-    assert_same(stream(model.set_callbacks(), X[t:], y[t:]), machine().fit(X, y), X)
-
-
 def test_verbose_prints_loss_and_error_as_rounds_double(machine, rows, capsys):
     X, y = rows(machine(), n=700)
     machine().fit(X, y)
@@ -159,3 +115,88 @@ def test_verbose_prints_loss_and_error_as_rounds_double(machine, rows, capsys):
     assert rounds == sorted(rounds)
     assert 1 <= len(rounds) <= 10
     assert float(found[-1][2]) == pytest.approx(model.online_error_, rel=0.25, abs=0.2)
+
+
+# With the settings that users run
+
+SETTINGS = {"defaults": {}, "orders": {"orders": 2, "passes": 2}, "as-given": {"orders": None}}
+all_settings = pytest.mark.parametrize("changes", SETTINGS.values(), ids=list(SETTINGS))
+
+
+class Given:
+    """A callback that keeps what each task was given."""
+
+    def __init__(self):
+        self.tasks = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
+        self.tasks.append((X, y))
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        self.tasks.append((X, y))
+        fitted_estimator.predict(X)
+
+
+def assert_given(callback, X, y):
+    assert callback.tasks
+    assert all(given is X and target is y for given, target in callback.tasks)
+
+
+@all_settings
+def test_callbacks_get_the_users_own_rows(untouched, rows, changes):
+    model = untouched(random_state=0, **changes)
+    X, y = rows(model, n=60)
+    callback = Given()
+    model.set_callbacks(callback).fit(X, y)
+    assert_given(callback, X, y)
+    streaming, more = untouched(), Given()
+    streaming.set_callbacks(more).partial_fit(X, y)
+    assert_given(more, X, y)
+
+
+def test_callbacks_get_the_users_own_rows_where_there_are_many(rows):
+    model = PistolClassifier(random_state=0)
+    X, y = rows(model, n=4200, d=2)
+    callback = Given()
+    model.set_callbacks(callback).fit(X, y)
+    assert_given(callback, X, y)
+
+
+@all_settings
+def test_the_last_monitored_score_is_that_of_the_model(untouched, rows, changes):
+    model = untouched(random_state=0, **changes)
+    X, y = rows(model, n=100, d=4)
+    X = 50 * X + 1000  # rows that are scaled are not the user's
+    name = "accuracy" if is_classifier(model) else "r2"
+    monitor = ScoringMonitor(scoring=name)
+    score = model.set_callbacks(monitor).fit(X, y).score(X, y)
+    log = monitor.get_logs().data_as_pandas
+    assert not log[name].isna().any()
+    final = log[log.task_name == "fit"]
+    assert len(final) == 1
+    np.testing.assert_allclose(final[name].iloc[0], score, rtol=1e-12)
+
+
+@all_settings
+def test_verbose_prints_in_fit(untouched, rows, capsys, changes):
+    model = untouched(verbose=True, random_state=0, **changes)
+    X, y = rows(model, n=60)
+    model.fit(X, y)
+    assert f"[{type(model).__name__}]" in capsys.readouterr().out
+
+
+def test_verbose_prints_in_partial_fit(untouched, rows, capsys, assert_same):
+    model, silent = untouched(verbose=True), untouched()
+    X, y = rows(model, n=60)
+    for half in (slice(30), slice(30, None)):
+        model.partial_fit(X[half], y[half])
+        assert f"[{type(model).__name__}]" in capsys.readouterr().out
+        silent.partial_fit(X[half], y[half])
+        assert capsys.readouterr().out == ""
+    assert_same(model, silent, X, exact=True)

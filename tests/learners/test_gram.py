@@ -41,7 +41,9 @@ def make(seed, outputs=1):
 def runs(kernels, rule, Z, outputs):
     with workers(1) as threads:
         gram = Gram(Z, kernels, threads)
-    return GramRun(gram, kernels, rule, outputs, Z, np.arange(N), 1), Dual(rule, kernels, outputs, 1)
+    return GramRun(gram, kernels, rule, outputs, Z, np.arange(N), 1), Dual(
+        rule, kernels, outputs, 1
+    )
 
 
 def rule_of(loss, average="linear"):

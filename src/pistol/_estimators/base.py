@@ -19,7 +19,7 @@ from .._data.validation import check_count, check_first, check_more, check_rows,
 from .._learners import Rule
 from .._training.batch import Problem, Setup, train
 from .._training.families import Data, Family
-from .._training.fitted import Columns, Fitted, undone_on_error
+from .._training.fitted import Columns, Fitted, marked, roll_back
 from .._training.stream import begin_stream, learn_stream, widened
 from .._training.tasks import Task
 from .._training.watch import Watch
@@ -138,11 +138,16 @@ def learn_more(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
         size, columns = round_size(data.weight), Columns(X.shape[1], names)
         known = begin_stream(data, problem, None, size, columns, settings)
     known = widened(known, data.X)
-    with undone_on_error(known, data.X):
-        rounds = as_given(data.weight, known.counts.size)
-        watch.begin(1)
-        new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
-        estimator.fitted_ = watch.end(new)
+    rounds = as_given(data.weight, known.counts.size)
+    with known.writing:
+        marks = marked(known, data.X)
+        try:
+            watch.begin(1)
+            new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
+            estimator.fitted_ = watch.end(new)  # nothing may follow: it could be interrupted
+        except BaseException:
+            roll_back(marks)
+            raise
     return estimator
 
 
@@ -153,11 +158,24 @@ def fitted(estimator: Any) -> Fitted:
     return estimator.fitted_
 
 
+def settled(estimator: Any) -> Fitted:
+    """What an estimator has learned, with its model made, after which it does not change.
+
+    Learners of a stream learn on in place: their model is made between two calls of `partial_fit`.
+    """
+    known = fitted(estimator)
+    if not known.made:
+        with known.writing:
+            known = fitted(estimator)  # what a call that was under way ended with
+            known.model()
+    return known
+
+
 def scores(estimator: Any, X: Any) -> tuple[Fitted, Array]:
     """What an estimator has learned, and its scores of shape (rows, outputs)."""
     check_is_fitted(estimator, "fitted_")
-    known = estimator.fitted_
-    return known, np.concatenate(list(known.scores(check_rows(estimator, X))))
+    rows, known = check_rows(estimator, X), settled(estimator)
+    return known, np.concatenate(list(known.scores(rows)))
 
 
 def _given(estimator: Any, y: Any) -> Any:

@@ -10,12 +10,12 @@ import numpy as np
 from .._compiled.types import Array
 from .._data.scaling import MOST
 from .._learners.models import Expansion, Linear
-from .base import fitted
+from .base import fitted, settled
 
 
 def _expansion(estimator: Any) -> Expansion:
     """The model as an expansion for the user's targets."""
-    known = fitted(estimator)
+    known = settled(estimator)
     model = known.model()
     assert isinstance(model, Expansion)
     return replace(model, coef=np.stack([known.targets.spread(part) for part in model.coef]))
@@ -47,7 +47,7 @@ def _shares(estimator: Any) -> dict[str, float]:
 
 def _weights(estimator: Any) -> Array:
     """Weights and intercepts of the user's rows and targets, one row per output."""
-    known = fitted(estimator)
+    known = settled(estimator)
     model = known.model()
     assert isinstance(model, Linear)
     weights = known.targets.spread(known.scaler.to_raw(model.weights.copy()))
@@ -103,7 +103,7 @@ linear_norm_ = _view(
 
 
 def _intercepts(estimator: Any) -> Array:
-    known = fitted(estimator)
+    known = settled(estimator)
     offset = _expansion(estimator).offset
     extra = 0.0 if offset is None else known.targets.spread(offset[:, None])[:, 0]
     return known.targets.center + extra

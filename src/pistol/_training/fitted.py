@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any, NamedTuple
@@ -88,6 +87,11 @@ class Fitted:
     writing: Any = field(default_factory=RLock, repr=False)
     _made: list[Model] = field(default_factory=list, init=False, repr=False)
 
+    @property
+    def made(self) -> bool:
+        """Whether the model is made."""
+        return bool(self._made)
+
     def model(self) -> Model:
         """The average over the learners' models; made when first needed."""
         if not self._made:
@@ -110,19 +114,17 @@ class Fitted:
         vars(self).update(state | {"_made": [], "writing": RLock()})
 
 
-@contextmanager
-def undone_on_error(fitted: Fitted, X: Any) -> Iterator[None]:
-    """Put the learners back to where they were if anything in the block fails or is interrupted."""
-    with fitted.writing:
-        everyone = [*fitted.learners, *challenging(fitted.stream)]
-        touched = fitted.family.touched(X, fitted.scaler)
-        marks = [learner.mark(touched) for learner in everyone]
-        try:
-            yield
-        except BaseException:
-            for learner, mark in zip(everyone, marks, strict=True):
-                learner.roll_back(mark)
-            raise
+def marked(fitted: Fitted, X: Any) -> list[tuple[Learner, Any]]:
+    """The learners of a stream, and what each needs to undo what is learned from the rows of X."""
+    everyone = [*fitted.learners, *challenging(fitted.stream)]
+    touched = fitted.family.touched(X, fitted.scaler)
+    return [(learner, learner.mark(touched)) for learner in everyone]
+
+
+def roll_back(marks: list[tuple[Learner, Any]]) -> None:
+    """Put the learners back to where they were."""
+    for learner, mark in marks:
+        learner.roll_back(mark)
 
 
 def challenging(stream: Stream) -> list[Learner]:
