@@ -115,7 +115,9 @@ class Workers:
         try:
             return list(self.pool.map(lambda task: task(), tasks))
         except RuntimeError as error:
-            if isinstance(error.__context__, KeyboardInterrupt):  # it came while a lock was waited for
+            if isinstance(
+                error.__context__, KeyboardInterrupt
+            ):  # it came while a lock was waited for
                 raise KeyboardInterrupt from error
             raise
 

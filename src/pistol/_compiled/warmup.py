@@ -6,13 +6,13 @@ from time import perf_counter
 
 import numpy as np
 
-from ._compiled import events as events  # for its loops
-from ._compiled import loops
-from ._compiled.cache import INTERPRETED
-from ._compiled.plugs import address, comparison
-from ._compiled.types import LOOPS
-from .losses import LOSSES
-from .potentials import POTENTIALS
+from ..losses import LOSSES
+from ..potentials import POTENTIALS
+from . import events as events  # for its loops
+from . import loops
+from .cache import INTERPRETED
+from .plugs import address, comparison
+from .types import LOOPS
 
 
 def warmup() -> float:
