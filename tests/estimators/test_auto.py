@@ -151,16 +151,6 @@ def test_probabilities_follow_the_scores(make, classes, loss, orders):
     assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
 
 
-def test_probabilities_are_calibrated():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 2))
-    y = rng.random(1500) < 1 / (1 + np.exp(-2 * X[:, 0]))
-    P = PistolClassifier(random_state=0).fit(X[:500], y[:500]).predict_proba(X[500:])[:, 1]
-    for lo, hi in ((0.0, 0.3), (0.3, 0.7), (0.7, 1.0)):
-        inside = (lo <= P) & (hi >= P)
-        assert abs(P[inside].mean() - y[500:][inside].mean()) < 0.1
-
-
 # Sizes
 
 

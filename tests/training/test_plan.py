@@ -1,0 +1,172 @@
+"""How many orders and passes a fit takes: a pure function, and the table in the documentation."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pistol._training.families import KernelFamily, LinearFamily
+from pistol._training.plan import Limits, Plan, Race, make_plan
+
+PAGE = Path(__file__).parents[2] / "docs" / "nothing-to-tune.md"
+HEADER = "| rounds | folds | held out by each | full orders | most passes |"
+LINEAR_HEADER = "| rounds, linear estimators | folds | held out by each | full orders | passes |"
+KERNELS, GRAM, LINEAR = (
+    KernelFamily("auto").limits,
+    KernelFamily("precomputed").limits,
+    LinearFamily().limits,
+)
+all_limits = pytest.mark.parametrize("limits", [KERNELS, GRAM, LINEAR], ids=["k", "gram", "l"])
+rounds = st.integers(1, 200_000)
+passes = st.one_of(st.just("auto"), st.integers(1, 300))
+orders = st.one_of(st.just("auto"), st.none(), st.integers(1, 9))
+
+
+def auto(n, limits, **more):
+    return make_plan(n, "auto", "auto", limits, **more)
+
+
+def read_table(header):
+    """The rows of a table in the documentation: rounds, folds, share held out, orders, passes."""
+    lines = PAGE.read_text(encoding="utf-8").split(header)[1].strip().splitlines()[1:]
+    cells = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        cells.append([cell.strip() for cell in line.strip("|").split("|")])
+    return cells
+
+
+def number(text):
+    """The first whole number in a cell, or None."""
+    found = re.search(r"\d[\d,]*", text)
+    return int(found[0].replace(",", "")) if found else None
+
+
+def test_the_documentations_table_is_the_plan():
+    """For kernels; with more rounds the race is on a sample, and one order of all rows follows."""
+    table = read_table(HEADER)
+    some, many, more = (number(row[0]) for row in table)
+    assert (some, many) == (600, KERNELS.few)
+    assert table[2][0].startswith("more")
+    assert more in (None, KERNELS.sample)
+    for n, row in zip((some, many, many + 1), table, strict=True):
+        plan = auto(n, KERNELS)
+        assert plan.race is not None
+        orders, most = (
+            (plan.orders, plan.passes) if plan.race.sample else (plan.race.full, plan.race.most)
+        )
+        folds = plan.race.folds
+        assert row[1:] == [str(folds), f"1/{folds}", str(orders), str(most)]
+    for n in (some, many):
+        assert auto(n, KERNELS) != auto(n + 1, KERNELS)
+
+
+def test_the_table_of_linear_estimators_is_the_plan():
+    few, some, more, wide = read_table(LINEAR_HEADER)
+    for row in (few, some):
+        race = auto(number(row[0]), LINEAR).race
+        assert race is not None
+        expected = [str(race.folds), f"1/{race.folds}", str(race.full), f"at most {race.most}"]
+        assert row[1:] == expected
+        assert auto(number(row[0]) + 1, LINEAR) != auto(number(row[0]), LINEAR)
+    plan = auto(number(some[0]) + 1, LINEAR)
+    assert more == ["more", "–", "–", str(plan.orders), str(plan.passes)]
+    plan = auto(10, LINEAR, features=number(wide[0]) + 1)
+    assert wide[1:] == ["–", "–", str(plan.orders), str(plan.passes)]
+    assert auto(10, LINEAR, features=number(wide[0])).race is not None
+
+
+def test_few_rounds():
+    for limits in (KERNELS, GRAM, LINEAR):
+        assert auto(600, limits) == Plan(Race(5, 256, 3, keep=True), 0, 0)
+        assert auto(601, limits) == Plan(Race(3, 64, 2, keep=False), 0, 0)
+
+
+def test_many_rounds():
+    assert auto(4096, KERNELS).race == Race(3, 64, 2, keep=False)
+    assert auto(4097, KERNELS) == Plan(Race(3, 64, 0, keep=False, sample=2048), 1, 10)
+    assert auto(10_000, KERNELS).passes == 5
+    assert auto(10**6, KERNELS).passes == 1
+    assert auto(4097, GRAM) == Plan(None, 1, 1)
+    assert auto(30_000, LINEAR).race == Race(3, 64, 2, keep=False)
+    assert auto(30_001, LINEAR) == Plan(None, 1, 1)
+
+
+def test_many_features_or_outputs():
+    assert auto(100, LINEAR, features=100_000).race is not None
+    assert auto(100, LINEAR, features=100_001) == Plan(None, 1, 8)
+    one, many = (auto(5000, KERNELS, outputs=k).race.sample for k in (1, 16))
+    assert many == one // 2
+
+
+@all_limits
+@given(n=rounds, k=st.integers(1, 300))
+def test_passes_that_are_given_are_taken(limits, n, k):
+    plan = make_plan(n, k, "auto", limits)
+    assert plan.race is None
+    assert plan.passes == k
+    assert plan.orders == (5 if n <= limits.few else 1)
+    assert make_plan(n, k, 7, limits) == Plan(None, 7, k)
+
+
+@all_limits
+@given(n=rounds, k=st.integers(2, 9))
+def test_orders_that_are_given_are_taken(limits, n, k):
+    plan = make_plan(n, "auto", k, limits)
+    if n <= limits.few:
+        assert plan.race is not None
+        assert (plan.race.folds, plan.race.full, plan.race.keep) == (k, 0, True)
+    else:
+        assert plan.orders == k
+
+
+@all_limits
+@given(n=rounds, passes=passes)
+def test_rows_as_they_come_are_not_shuffled(limits, n, passes):
+    plan = make_plan(n, passes, None, limits)
+    assert plan == Plan(None, None, 1 if passes == "auto" else passes)
+
+
+@all_limits
+@given(n=rounds)
+def test_one_order_leaves_no_held_out_rows(limits, n):
+    assert make_plan(n, "auto", 1, limits) == Plan(None, 1, 1)
+
+
+def most_passes(plan):
+    return max(plan.race.most if plan.race and not plan.race.sample else 0, plan.passes)
+
+
+@all_limits
+@given(n=rounds, more=st.integers(0, 100_000), passes=passes, orders=orders)
+def test_more_rounds_never_take_more_passes(limits, n, more, passes, orders):
+    few, many = (make_plan(k, passes, orders, limits) for k in (n, n + more))
+    assert most_passes(many) <= most_passes(few)
+    assert len_of(many) <= len_of(few)
+
+
+def len_of(plan):
+    """Models that are averaged, at most."""
+    if plan.race is None or plan.race.sample:
+        return plan.orders or 1
+    return plan.race.full + plan.race.folds * plan.race.keep
+
+
+@given(
+    n=rounds,
+    passes=passes,
+    orders=orders,
+    few=st.integers(0, 10_000),
+    sample=st.integers(0, 5000),
+    features=st.integers(1, 200_000),
+    outputs=st.integers(1, 50),
+)
+def test_the_same_counts_give_the_same_plan(n, passes, orders, few, sample, features, outputs):
+    limits = Limits(few, sample, 10, 50_000, 100_000, 8)
+    ours, theirs = (make_plan(n, passes, orders, limits, features, outputs) for _ in range(2))
+    assert ours == theirs
+    assert ours.race is not None or ours.orders is None or ours.orders >= 1
+    assert ours.race is None or (ours.race.folds >= 2 and ours.race.most >= 1)
