@@ -1,5 +1,5 @@
 # Two commands do everything on a machine that has Python (3.11 or newer) and make:
-#   make demo    train with nothing set, beside a cross-validated SVM
+#   make demo    learn digits with nothing set, beside methods of scikit-learn
 #   make test    the whole test suite, with linting, types and coverage
 PYTHON ?= python3
 VENV ?= .venv

@@ -23,11 +23,11 @@ ROOMS: dict[str, set[str]] = {
     "_data": {"_compiled"},
     "_training": {"_compiled", "_learners", "_data"},
     "_estimators": {"_compiled", "_learners", "_data", "_training"},
-    "__init__": {"_estimators"},
+    "__init__": {"_compiled", "_estimators"},
     "online": {"_compiled", "_learners", "_data"},
     "plot": {"_compiled", "online"},
     "_demo": {"__init__"},
-    "cli": {"__init__", "_demo"},
+    "cli": {"__init__", "_compiled", "_demo"},
     "__main__": {"cli"},
 }
 WITH_THE_LOOPS = {"losses", "kernels", "potentials"}

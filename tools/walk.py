@@ -72,7 +72,7 @@ def _name(frame: FrameType) -> tuple[str, str]:
 
 
 def _same_object(frame: FrameType, caller: FrameType) -> bool:
-    """Whether both are methods of one object; scikit-learn's own protocol (`__sklearn_tags__`) aside."""
+    """Whether both are methods of one object, other than scikit-learn's `__sklearn_tags__`."""
     mine, theirs = frame.f_locals.get("self"), caller.f_locals.get("self")
     return mine is not None and mine is theirs and not frame.f_code.co_name.startswith("__")
 

@@ -1,5 +1,6 @@
 """Kernel and linear learning with nothing to tune."""
 
+from ._compiled.warmup import warmup
 from ._estimators.baselines import AveragedSGDClassifier, KernelPerceptron
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
@@ -14,4 +15,5 @@ __all__ = [
     "PistolClassifier",
     "PistolRegressor",
     "__version__",
+    "warmup",
 ]

@@ -73,6 +73,17 @@ def demo(
     run(writable(picture, "--picture"), Console())
 
 
+@app.command()
+def warmup() -> None:
+    """Compile all loops now, so that no fit has to wait for it: for images and services."""
+    from . import warmup as compile_all
+    from ._compiled.cache import folders
+
+    seconds = compile_all()
+    kept = next((folder for folder in folders() if folder.exists()), "no folder")
+    print(f"pistol is compiled ({seconds:.1f} s); the machine code is in {kept}")
+
+
 def add_commands(to: typer.Typer) -> None:
     """Add what other distributions offer, and say where the lab's commands are if it is not there."""
     points = {point.name: point for point in entry_points(group=GROUP)}

@@ -2,7 +2,7 @@
 
 A kernel has a *base*, a matrix computed for two blocks of rows (their inner products, their L1
 distances, or what the user's function returns), and a *map*, a compiled loop that turns a tile of
-base values into kernel values and multiplies them with coefficients while they are at hand. Several
+base values into kernel values and multiplies them with coefficients while they are in cache. Several
 bandwidths can share one base. A tile has the precision of its rows, float32 or float64.
 """
 
@@ -47,7 +47,8 @@ def gaussian(K, s_sq, a_sq, theta, coef, G):
     for n in range(len(K)):
         k, s = K[n], s_sq[n]
         for i in range(len(k)):
-            k[i] = fast_exp(-gamma * max(s + a_sq[i] - (k[i] + k[i]), zero))
+            square = s + a_sq[i] - (k[i] + k[i])
+            k[i] = fast_exp(-gamma * (zero if square < zero else square))
         _accumulate(G, coef[n], k)
 
 
@@ -75,7 +76,7 @@ def polynomial(K, s_sq, a_sq, theta, coef, G):
 
 @loop(_tile, fastmath={"contract"})
 def bounded_poly(K, s_sq, a_sq, theta, coef, G):
-    """(γ ⟨s', a'⟩)^degree, where rows of more than √c₀ in norm are drawn in to it."""
+    """(γ ⟨s', a'⟩)^degree, where rows longer than √c₀ are shortened to it."""
     gamma, degree, most = theta[0], int(theta[1]), theta[2]
     one = K.dtype.type(1.0)
     shrunk = np.empty_like(a_sq)

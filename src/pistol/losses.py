@@ -54,11 +54,11 @@ class Loss:
     link : callable or None
         Score → P(y = +1), where minimising the expected loss recovers a probability.
     coupled : bool, default=False
-        Whether the columns of a round, one a class, are compared with each other. Value, grad and link
-        are then taken at z_j = p_j - log Σ_{k≠j} exp(p_k), and a round suffers the loss of its own
-        class's column. A column alone has nothing to be compared with: z = p.
+        Whether the outputs of a round, one per class, are compared with each other. Value, grad and
+        link are then taken at z_j = p_j - log Σ_{k≠j} exp(p_k), and a round suffers the loss of its own
+        class's output. A single output has nothing to be compared with: z = p.
     levels : tuple of float, default=()
-        Several thetas, to be learned at once from one target: a column for each.
+        Several thetas, to be learned at once from one target: one output each.
     """
 
     name: str
@@ -261,8 +261,8 @@ REGRESSION_LOSSES = {
     "log_cosh": Loss("log_cosh", log_cosh, d_log_cosh, L=1.0, H=1.0),
 }
 
-# -log softmax(p)_y, a column a class: s_j = softmax(p)_j - 1{y = j} is the logistic loss's s at z_j, so
-# |s_j| ≤ 1. H is that of one column, q (1 - q) ≤ ¼; for all columns together it would be ½.
+# -log softmax(p)_y, one output per class: s_j = softmax(p)_j - 1{y = j} is the logistic loss's s at
+# z_j, so |s_j| ≤ 1. H is that of one output, q (1 - q) ≤ ¼; for all outputs together it would be ½.
 MULTINOMIAL = replace(CLASSIFICATION_LOSSES["logistic"], name="multinomial", coupled=True)
 
 LOSSES = CLASSIFICATION_LOSSES | REGRESSION_LOSSES | {"multinomial": MULTINOMIAL}

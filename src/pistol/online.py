@@ -12,7 +12,7 @@ learning rate and no number of rounds.
 >>> learner.t, learner.predict([1001.0, 0.1]) < 0 < learner.predict([1002.0, 0.3])
 (30, True)
 
-The setting of the paper's Theorem 1, in which the regret is bounded whatever is played, has a
+The setting of the paper's Theorem 1, in which the regret is bounded on any sequence of events, has a
 constructor of its own, `Learner.theorem`. It takes the events as they are, of norm at most 1:
 
 >>> learner = Learner.theorem("logistic", record=True)
@@ -93,7 +93,7 @@ class Learner:
     Attributes
     ----------
     t : int
-        Rounds played.
+        Rounds learned.
     cumulative_loss : float
         Σ ℓ_t(f_t(x_t)).
     s_sum : float
@@ -207,7 +207,7 @@ class Learner:
 
     @property
     def t(self) -> int:
-        """Rounds played."""
+        """Rounds learned."""
         return 0 if self._events is None else int(self._events.learner.S.t[0, 0])
 
     @property
@@ -310,7 +310,7 @@ class Learner:
         return _last(self.bounds(h, h_norm))
 
     def bounds(self, h: Comparator, h_norm: float | None = None) -> Array:
-        """What the regret against h could not exceed after each round, whatever was played.
+        """What the regret against h could not exceed after each round, on any sequence of events.
 
         Parameters
         ----------

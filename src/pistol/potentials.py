@@ -12,7 +12,7 @@ from math import exp, inf, sqrt
 from numbers import Real
 
 from ._compiled.cache import helper, jit
-from ._compiled.exp import fast_exp
+from ._compiled.exp import exp64
 
 # e^300 ≈ 1e130 leaves room for |g(x)| and for the sums of the average below 1e308.
 LOG_C_MAX = 300.0
@@ -24,17 +24,18 @@ VOWPAL_B = 0.5  # Vowpal Wabbit's own choice, its --ftrl_beta
 @helper(inline="always")
 def _capped(scale, exponent):
     """scale · exp(exponent), or C_MAX where that is less; an infinite product is more."""
-    return min(scale * fast_exp(min(exponent, LOG_MAX)), C_MAX)
+    c = scale * exp64(LOG_MAX if exponent > LOG_MAX else exponent)
+    return C_MAX if c > C_MAX else c  # `min` would be compiled on its own
 
 
-@helper(inline="always")
+@jit(inline="always")
 def pistol(g_norm_sq, alpha, t, b):
     """Algorithm 3, line 4: c = (b/α) exp(‖g‖²/2α)."""
     inverse = 1.0 / alpha
     return _capped(b * inverse, 0.5 * g_norm_sq * inverse)
 
 
-@helper(inline="always")
+@jit(inline="always")
 def pistol_anytime(g_norm_sq, alpha, t, b):
     """Algorithm 3 with b_t = b √(2α), which needs no horizon; `b="anytime"` means b = ½."""
     inverse = 1.0 / alpha
@@ -68,7 +69,7 @@ def pistol_choice(
     """Potential and number for a user's b: "anytime", "horizon" = √(2 a L T), "vowpal", or a number.
 
     "vowpal" is b_t = ½ √G with the G = Σ |s x_i| of a coordinate, as in Vowpal Wabbit's --pistol: only
-    per-coordinate learning has it. G is in the feature's own unit, so the unit matters.
+    per-coordinate learning has it. G depends on the scale of the feature, and so do the predictions.
     """
     if isinstance(b, str) and b == "vowpal":
         return "pistol_vowpal", VOWPAL_B

@@ -86,7 +86,7 @@ def pistol_per_coordinate(
     """Appendix A: a copy of Algorithm 3 for each coordinate i, fed s_{i,t} = s_t x_{t,i}.
 
     The appendix assumes |x_{t,i}| ≤ 1: start with m = [1, …, 1]. Starting with zeros learns the
-    unit of each coordinate instead: coordinate i is divided by its largest magnitude so far.
+    scale of each coordinate instead: coordinate i is divided by its largest magnitude so far.
     """
     d, m = len(m), list(m)
     theta = [0.0] * d  # Σ -s_{i,t}
@@ -119,8 +119,8 @@ def vowpal(
 ) -> Iterator[tuple[float, list[float]]]:
     """Vowpal Wabbit's --pistol with --ftrl_alpha a and --ftrl_beta b, in exact arithmetic.
 
-    Appendix A for L = 1 with coordinates measured by their largest magnitude so far, but
-    b_t = b √G: what is predicted depends on the unit of a feature.
+    Appendix A for L = 1 with coordinates divided by their largest magnitude so far, but
+    b_t = b √G: the predictions depend on the scale of a feature.
     """
     m, theta, G = ([0.0] * features for _ in range(3))  # max |x_i|, Σ -s x_i, Σ |s x_i|
     for x_t, y_t in stream:
@@ -140,10 +140,10 @@ def vowpal(
 def product_space(
     play: Callable[[Gradient], Iterator[tuple[float, Any]]], grads: Gradients, columns: int
 ) -> Iterator[list[tuple[float, Any]]]:
-    """A copy of an algorithm for each column, all fed the gradient of one loss of all scores.
+    """One copy of an algorithm per output, all fed the gradient of one loss of all scores.
 
-    `play` starts a copy with its own gradient. A copy asks for it when its next round is due, and by
-    then the scores of all columns are there.
+    `play` starts a copy with its own gradient. A copy takes it when its next round is due, and by
+    then the scores of all outputs are known.
     """
     scores = [0.0] * columns
 

@@ -138,11 +138,13 @@ def test_nothing_can_be_written_and_all_works_with_one_warning(copy, nowhere):
 
 
 @compiled
-def test_code_that_others_have_compiled_is_read_where_nothing_can_be_written(copy, tmp_path):
-    """As in an image: made by root when it was built, used by a service that may not write."""
-    (tmp_path / "file").write_text("not a folder")
-    assert copy.run()[1]
-    _, made, said = copy.run(NUMBA_CACHE_DIR=str(tmp_path / "file" / "below"))
+def test_code_is_looked_for_wherever_it_may_have_been_written(copy, tmp_path):
+    """As in an image: what root compiled when it was built serves a user who would write elsewhere."""
+    home, blocked = {"XDG_CACHE_HOME": str(tmp_path / "home")}, copy.package / "__pycache__"
+    blocked.write_text("not a folder")
+    assert copy.run(**home)[1]
+    blocked.unlink()
+    _, made, said = copy.run(**home)
     assert not made
     assert said == ""
 
@@ -160,15 +162,18 @@ def test_processes_that_start_cold_at_once_agree(copy, tmp_path):
 
 
 def test_code_of_older_stamps_goes_away(tmp_path):
-    for age in range(7):
-        cache.write(tmp_path / f"code-{age}" / "f.pickle", b"code")
-        os.utime(tmp_path / f"code-{age}", (age, age))
-    cache.write(tmp_path / "code-new" / "f.pickle", b"code")
-    kept = {folder.name for folder in tmp_path.iterdir()}
-    assert "code-new" in kept
-    assert "code-0" not in kept
+    (tmp_path / "code-of-others").mkdir()
+    for stamp in range(7):
+        folder = tmp_path / f"{cache.NAME}{stamp}"
+        cache.write(folder / "f.pickle", b"code")
+        os.utime(folder, (stamp, stamp))
+    cache.write(tmp_path / f"{cache.NAME}new" / "f.pickle", b"code")
+    kept = {folder.name for folder in tmp_path.iterdir()} - {"code-of-others"}
+    assert f"{cache.NAME}new" in kept
+    assert f"{cache.NAME}0" not in kept
     assert len(kept) <= cache.KEPT
-    assert (tmp_path / "code-new" / "f.pickle").read_bytes() == b"code"
+    assert (tmp_path / "code-of-others").exists()
+    assert (tmp_path / f"{cache.NAME}new" / "f.pickle").read_bytes() == b"code"
 
 
 def test_what_takes_long_is_said_once(capsys, monkeypatch):

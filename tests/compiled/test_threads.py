@@ -20,10 +20,10 @@ def blas():
 
 
 class Limit:
-    """A limit that counts how often it was set and taken back, and by which threads."""
+    """A limit that counts how often it was set and taken back, always by the thread that set it."""
 
     def __init__(self):
-        self.set, self.restored, self.threads = 0, 0, set()
+        self.set, self.restored, self.thread = 0, 0, None
 
     def __call__(self):
         return self
@@ -31,29 +31,31 @@ class Limit:
     def __enter__(self):
         assert self.set == self.restored, "set while it is set"
         self.set += 1
-        self.threads.add(get_ident())
+        self.thread = get_ident()
 
     def __exit__(self, *error):
         self.restored += 1
         assert self.set == self.restored
-        self.threads.add(get_ident())
+        assert self.thread == get_ident()
 
 
 @settings(max_examples=50)
-@given(moves=st.lists(st.booleans(), max_size=30))
-def test_the_first_sets_and_the_last_restores(moves):
-    limit, inside = Limit(), 0
-    held = Held(limit)
-    for enter in moves:
+@given(moves=st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=30))
+def test_it_is_set_while_any_thread_is_inside(moves):
+    """Three threads enter and leave in any order, each as often as it likes."""
+    limit = Limit()
+    held, inside = Held(limit), [0, 0, 0]
+    threads = [ThreadPoolExecutor(1) for _ in inside]
+    for i, enter in moves:
         if enter:
-            held.__enter__()
-            inside += 1
-        elif inside:
-            held.__exit__(None, None, None)
-            inside -= 1
-        assert limit.set - limit.restored == (inside > 0)
-    assert len(limit.threads) <= 1
-    held.keeper.shutdown()
+            threads[i].submit(held.__enter__).result()
+            inside[i] += 1
+        elif inside[i]:
+            threads[i].submit(held.__exit__).result()
+            inside[i] -= 1
+        assert limit.set - limit.restored == (sum(inside) > 0)
+    for thread in (*threads, held.keeper):
+        thread.shutdown()
 
 
 def test_contexts_that_overlap_leave_no_limit_behind():

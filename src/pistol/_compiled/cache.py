@@ -14,6 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +28,7 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import config, types
+from numba.core import config
 from numba.core.caching import _Cache
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
@@ -45,11 +46,18 @@ STAMPED = (
     "pistol.losses",
     "pistol.potentials",
 )
+NAME = "pistol-code-"  # of folders, followed by a stamp
 KEPT = 4  # stamps of which code is kept in a folder: other versions of us, of Python, of numba
 PATIENCE = 1.0  # seconds of compilation before a word is said about it
 
-# Said of every function: numba would take them from whoever has it compiled first.
-_PINNED: dict[str, Any] = {"error_model": "numpy", "forceinline": False, "fastmath": False}
+# Said of every function: numba would take the first three from whoever has it compiled first. Nobody
+# calls the wrappers for C.
+_PINNED: dict[str, Any] = {
+    "error_model": "numpy",
+    "forceinline": False,
+    "fastmath": False,
+    "no_cfunc_wrapper": True,
+}
 
 
 def jit(function: Any = None, **options: Any) -> Any:
@@ -65,16 +73,15 @@ def jit(function: Any = None, **options: Any) -> Any:
 
 
 def helper(function: Any = None, **options: Any) -> Any:
-    """Decorate a function that only compiled code calls; whoever calls it is kept together with it."""
+    """Decorate a function that compiled code calls, and that is kept with whoever calls it."""
     if function is None:
         return lambda function: helper(function, **options)
     return numba.njit(**_PINNED | options)(function)
 
 
-def c_function(function: Callable[..., float], arity: int) -> Any:
-    """A C function of so many floats, with its `address`."""
+def c_function(function: Callable[..., Any], signature: Any) -> Any:
+    """A C function of this signature, with its `address`."""
     python = getattr(function, "py_func", function)
-    signature = types.float64(*[types.float64] * arity)
     if python.__module__ not in STAMPED:  # a user's own, whose changes no stamp would tell
         return numba.cfunc(signature)(python)
     sides = signature.args, signature.return_type
@@ -132,10 +139,10 @@ def folders() -> list[Path]:
     """Where machine code is looked for; it is written to the first that can be written to."""
     if STAMP is None:
         return []
-    named = getattr(config, "CACHE_DIR", "")
-    chosen = [Path(named)] if named else []
+    named = getattr(config, "CACHE_DIR", "")  # NUMBA_CACHE_DIR
     shared = Path(AppDirs("pistol", appauthor=False).user_cache_dir)
-    return [folder / f"code-{STAMP}" for folder in (*chosen, PACKAGE / "__pycache__", shared)]
+    chosen = [Path(named)] if named else [PACKAGE / "__pycache__", shared]
+    return [folder / f"{NAME}{STAMP}" for folder in chosen]
 
 
 class Kept(_Cache):
@@ -193,11 +200,10 @@ def write(path: Path, content: bytes) -> None:
         os.unlink(part)
         raise
     if new:
-        stamps = sorted(
-            path.parent.parent.glob("code-*"), key=lambda folder: folder.stat().st_mtime
-        )
-        for folder in stamps[:-KEPT]:
-            rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # another process may be at the same
+            stamps = path.parent.parent.glob(f"{NAME}*")
+            for folder in sorted(stamps, key=lambda folder: folder.stat().st_mtime)[:-KEPT]:
+                rmtree(folder, ignore_errors=True)
 
 
 class News:

@@ -42,8 +42,9 @@ _SMALLEST = -700.0  # exp(-700) ≈ 1e-304; nothing is smaller than that
 
 
 @helper(inline="always")
-def _exp64(x):
-    z = max(x, _SMALLEST)
+def exp64(x):
+    """exp(x) for x ≤ 700 in float64."""
+    z = _SMALLEST if x < _SMALLEST else x
     shifted = z * _LOG2_E + _ROUND
     n = shifted - _ROUND
     r = (z - n * _LN2_HI) - n * _LN2_LO
@@ -76,7 +77,7 @@ _BITS, _BIAS = np.int32(23), np.int32(127 << 23)
 
 @helper(inline="always")
 def _exp32(x):
-    z = max(x, _SMALLEST_32)
+    z = _SMALLEST_32 if x < _SMALLEST_32 else x
     shifted = z * _LOG2_E_32 + _ROUND_32
     n = shifted - _ROUND_32
     r = (z - n * _LN2_HI_32) - n * _LN2_LO_32
@@ -92,11 +93,11 @@ def _exp32(x):
 
 def fast_exp(x):
     """exp(x) for x ≤ 700 (80 in float32), to about one unit in the last place of its precision."""
-    return _exp32(x) if isinstance(x, np.float32) else _exp64(x)
+    return _exp32(x) if isinstance(x, np.float32) else exp64(x)
 
 
 @overload(fast_exp, inline="always")
 def _fast_exp(x):
     if x == types.float32:
         return lambda x: _exp32(x)
-    return lambda x: _exp64(x)
+    return lambda x: exp64(x)

@@ -18,8 +18,8 @@ from numba.core import types
 from numba.np.numpy_support import from_dtype
 
 from ..potentials import pistol, pistol_anytime
-from .cache import helper
-from .plugs import call_loss, call_potential
+from .cache import helper, jit
+from .plugs import call_comparison, call_loss, call_potential
 from .rows import add, dot, row, square
 from .types import (
     block_values,
@@ -54,11 +54,12 @@ def tick(S, r, power):
 @helper
 def line_8(S, q, j, s, g_x, k_xx, a):
     """‖g‖² and α after g -= s k(x, ·), for kernel q and column j."""
-    S.g_norm_sq[q, j] = max(S.g_norm_sq[q, j] + s * (s * k_xx - 2.0 * g_x), 0.0)
+    g_norm_sq = S.g_norm_sq[q, j] + s * (s * k_xx - 2.0 * g_x)
+    S.g_norm_sq[q, j] = 0.0 if g_norm_sq < 0.0 else g_norm_sq  # `max` would be compiled on its own
     S.alpha[q, j] += a * abs(s) * sqrt(k_xx)
 
 
-@helper
+@jit
 def compare(p, z):
     """z_j = p_j - log Σ_{k≠j} e^{p_k}: softmax(p)_j is the logistic function of z_j.
 
@@ -91,7 +92,7 @@ def gradients(rounds, rule, k, P, z, s):
     """Line 7 of round k: s_j = r ∂ℓ(y_j, p_j) per output, beside the others' scores if coupled."""
     i, r = rounds.order[k], rounds.r[k]
     if rule.coupled:
-        compare(P[k], z)
+        call_comparison(rule.coupled, P[k], z)
     for j in range(len(s)):
         p = z[j] if rule.coupled else P[k, j]
         s[j] = r * call_loss(rule.grad, rounds.Y[i, j], p, rule.theta[j])
@@ -183,7 +184,9 @@ def _note(Z, f, weight, a, L, h_sq, alpha, n):
 def _set_weight(Z, f, c):
     """Line 4 of Algorithm 3 for coordinate f, measured in units of m: w = c h / m."""
     unit = Z[f, INVERSE_M]
-    Z[f, W] = max(-W_MAX, min(W_MAX, c * (Z[f, THETA] * unit) * unit))
+    w = c * (Z[f, THETA] * unit) * unit
+    w = w if w < W_MAX else W_MAX
+    Z[f, W] = w if w > -W_MAX else -W_MAX
 
 
 @helper(inline="always")
@@ -211,7 +214,7 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
     Z[f, INVERSE_M] = 1.0 / abs(x)
     h_sq, alpha, c = np.empty(1), np.empty(1), np.empty(1)
     _note(Z, f, weight, a, L, h_sq, alpha, 0)
-    _multipliers(growth, h_sq, alpha, b, c, 1)
+    _multipliers(growth, h_sq, alpha, b, c, len(c))
     if growth == VOWPAL:
         c[0] *= sqrt(Z[f, G_SUM])
     _set_weight(Z, f, c[0])
@@ -242,7 +245,7 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
                 set_unit(state[j], d, bias, weight, growth, a, b, L)
             p = state[j, d, W] * bias
             for n in range(m):
-                f, x = cols[n], float(vals[n])
+                f, x = np.int64(cols[n]), float(vals[n])
                 if abs(x) > state[j, f, M]:  # a new unit, before it is used
                     set_unit(state[j], f, x, weight, growth, a, b, L)
                 p += state[j, f, W] * x
@@ -276,7 +279,8 @@ def _plain(x):
 @helper
 def members(values, i, lo, out):
     """Values of every kernel q at row i and up to WIDTH rows from `lo`: out[q]; how many they are."""
-    m = min(WIDTH, len(values.inner) - lo)
+    m = len(values.inner) - lo
+    m = m if m < WIDTH else WIDTH
     product, e = values.inner[i, lo : lo + m], values.widest[i, lo : lo + m]
     done, last = 0, -1
     for q in range(len(values.steps)):
@@ -354,7 +358,7 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P):
             total = 0.0
             for x in range(n):
                 total += coef[x, j] * g[q, j, x]
-            S.g_norm_sq[q, j] = _plain(max(total, 0.0))
+            S.g_norm_sq[q, j] = _plain(0.0 if total < 0.0 else total)
 
 
 @loop(
@@ -382,11 +386,11 @@ def expand_gram(values, coef, at, out):
 def total_loss(P, Y, order, r, value, theta, coupled):
     """Σ over rounds of r ℓ(y, p), averaged over the columns; if coupled, that of the class's own."""
     J, total = P.shape[1], 0.0
-    z, own = np.empty(J), coupled and J > 1
+    z, own = np.empty(J), coupled != 0 and J > 1
     for k in range(len(order)):
         i = order[k]
         if coupled:
-            compare(P[k], z)
+            call_comparison(coupled, P[k], z)
         for j in range(J):
             if not own or Y[i, j] > 0.0:
                 p = z[j] if coupled else P[k, j]

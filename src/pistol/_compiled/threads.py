@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -15,34 +15,43 @@ from threadpoolctl import ThreadpoolController
 
 
 class Held:
-    """A context of the whole process: opened when the first thread enters, closed by the last to leave.
+    """A context of the whole process: opened for the first thread that enters, closed after the last.
 
     threadpoolctl's limits restore what they found. Of two that overlap in different threads, the second
     would find the limit of the first and leave it behind for good. It also wants a limit to be taken
-    back by the thread that set it, so one thread does both for all.
+    back by the thread that set it. So the first thread sets it; should it leave before the others, a
+    thread of our own takes over. Waking that one takes longer than the limit itself.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
         self.renew()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.renew)  # where the thread does not exist
+            os.register_at_fork(after_in_child=self.renew)  # where no other thread exists
 
     def renew(self) -> None:
         """Nobody is inside."""
-        self.lock, self.inside = Lock(), 0
-        self.keeper = ThreadPoolExecutor(1, "pistol-blas")
+        self.lock, self.inside, self.keeper = Lock(), 0, ThreadPoolExecutor(1, "pistol-blas")
 
     def __enter__(self) -> None:
         with self.lock:
             if self.inside == 0:
-                self._keep(self._open)
+                self.owner, self.own = get_ident(), 0
+                self._open()
             self.inside += 1
+            self.own += get_ident() == self.owner
 
     def __exit__(self, *error: Any) -> None:
         with self.lock:
             self.inside -= 1
-            if self.inside == 0:
+            mine = get_ident() == self.owner
+            self.own -= mine
+            if mine and self.own == 0:
+                self._close()
+                if self.inside:
+                    self.owner = 0
+                    self._keep(self._open)
+            elif self.inside == 0:
                 self._keep(self._close)
 
     def _keep(self, task: Callable[[], None]) -> None:

@@ -50,7 +50,7 @@ class Plugs(NamedTuple):
 
     grad: int  # address of the loss's subgradient
     theta: Array  # the loss's own parameter, per output
-    coupled: int  # whether the loss compares the outputs with each other
+    coupled: int  # address of what compares the outputs with each other; 0 if nothing does
     potential: int  # address of the potential, which gives c; 0 where `growth` is all it takes
     growth: int  # how b_t of a coordinate grows
     a: float
@@ -131,6 +131,7 @@ def rows_type(data: Any) -> types.NamedTuple:
     )
 
 
+LOOPS: list[Loop] = []  # all of them
 _lock = Lock()
 
 
@@ -168,7 +169,12 @@ def loop(
     signature: Callable[[Any], Any], fastmath: Any = False
 ) -> Callable[[Callable[..., Any]], Loop]:
     """Decorate a function as a `Loop`; `signature` is a function of the first argument's dtype."""
-    return lambda py_func: Loop(py_func, signature, fastmath)
+
+    def decorate(py_func: Callable[..., Any]) -> Loop:
+        LOOPS.append(Loop(py_func, signature, fastmath))
+        return LOOPS[-1]
+
+    return decorate
 
 
 def read_only(x: Array) -> Array:

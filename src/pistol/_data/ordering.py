@@ -3,7 +3,7 @@
 A shuffled order depends on the rows' *content*: each round's place is a hash of its row, of how many
 equal rounds there are before it, and of the seed. So `fit` does not depend on how the rows are sorted,
 a row of weight k is learned exactly like k copies of it, dense and sparse rows are learned alike, the
-units of the features do not matter, and equal rows are still scattered over the whole pass.
+scale of the features does not matter, and equal rows are still scattered over the whole pass.
 
 Large weights must not cost more than small ones. Where all of them would add up to more rounds than
 `most_rounds` allows, a round counts more than once: its gradient is multiplied by its size.
@@ -75,7 +75,7 @@ def _largest(X: Any, weight: Array) -> Array:
 
 
 def _in_units(x: Array, largest: Array) -> Array:
-    """The bits of x / largest without the last sixteen, which would depend on the unit."""
+    """The bits of x / largest without the last sixteen, which would depend on the scale."""
     ratio = np.clip(x, -largest, largest) / largest + 0.0  # + 0.0: -0.0 equals 0.0
     return (ratio.astype(np.float64).view(np.uint64) + np.uint64(1 << 15)) >> np.uint64(16)
 

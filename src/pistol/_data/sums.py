@@ -1,12 +1,12 @@
-"""Sums of kernels that `kernel="auto"` plays, anchored at the data's own scale.
+"""The sums of kernels of `kernel="auto"`, anchored at the scale of the data.
 
 Adding the predictions of parameter-free learners that all learn from the subgradient at the sum costs
 no more regret than the best of them plus the others' constants (Cutkosky 2019). So the bandwidth need
-not be chosen: one learner a bandwidth, in steps of four. Narrow kernels get a smaller share of b, which
-costs them a logarithm and keeps them from fitting what a smooth function explains.
+not be chosen: one learner per bandwidth, in steps of four. Narrow kernels get a smaller share of b,
+which costs them a logarithm and keeps them from fitting what a smooth function explains.
 
-Four sums are at hand, from stiff to supple. Which of them a data set asks for is decided by rows that
-were left out, see `_choice.py`; a stream plays MIXED.
+Four candidates, from linear to local; a race on held-out rows picks one (`_training/race.py`). A stream
+uses MIXED.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Sum:
     def kernels(self, typical_sq: float, features: int) -> tuple[Kernel, ...]:
         """The kernels for rows whose mean squared distance is `typical_sq`.
 
-        Polynomials are of rows with a mean squared norm of 1, drawn in where they are far out.
+        Polynomials are of rows with a mean squared norm of 1, shortened where they are far out.
         """
         size = 0.5 * typical_sq
         most = size * (1.0 + 3.0 * sqrt(2.0 / max(features, 1)))

@@ -1,4 +1,4 @@
-"""Scaling of targets: around their centre, in units of half their typical deviation."""
+"""Scaling of targets: centred, and divided by half their typical deviation."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ANYTIME, ANYTIME_TARGETS = 0.5, 2.0  # b_t = this √(2α_t) where b is "anytime
 
 
 def linear_family(p: Any) -> LinearFamily:
-    """The family that an estimator's parameters ask for."""
+    """The family that an estimator's parameters describe."""
     return LinearFamily(p.per_coordinate, p.fit_intercept, p.scaling)
 
 
@@ -161,8 +161,8 @@ class LinearPistolRegressor(Regressor, Estimator):
     loss : str or Loss, default="huber"
         "huber", "absolute", "quantile" (the median), "epsilon_insensitive", "log_cosh", or a
         :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)`` or, for several quantiles at once,
-        ``quantile_loss([0.1, 0.5, 0.9])``. Targets are scaled first: a unit is half their mean
-        deviation.
+        ``quantile_loss([0.1, 0.5, 0.9])``. Targets are first divided by half their mean
+        absolute deviation.
     a : float, default=1.0
         The paper's a. Its theorem asks for a ≥ 2.25 L.
     b : "anytime", "horizon", "vowpal" or float, default="anytime"

@@ -118,7 +118,7 @@ class Classifier(ClassifierMixin):
         -------
         probabilities : array of shape (n_samples, n_classes)
             Each row sums to 1. With more than two classes the one-vs-rest probabilities are
-            normalised; a row that all outputs refuse gets equal ones.
+            normalised; a row whose probabilities are all zero gets equal ones.
         """
         known, found = scores(self, X)
         return known.task.probabilities(found, known.temperature)

@@ -1,4 +1,4 @@
-"""Learners: the state of g in one of three representations, and what may be asked of it.
+"""Learners: the state of g in one of three representations, and what it can do.
 
 Each has `play`, which learns and yields what was predicted chunk by chunk, so that the caller can show
 progress or stop between two chunks; and `model`: f̄, the weighted average of all f_t, or the last f.

@@ -29,7 +29,7 @@ class Coordinates:
     """One scalar learner per coordinate (Appendix A), each in the scale of its own feature.
 
     `x_max` is a bound on all |x_i| known beforehand, the appendix's 1; with 0 every coordinate is
-    scaled by its largest magnitude so far, and the predictions do not depend on units.
+    scaled by its largest magnitude so far, and the scale of a feature changes no prediction.
     """
 
     def __init__(

@@ -268,7 +268,7 @@ class Dual:
     def _scores(
         self, A: Any, a_sq: Array, threads: Workers, more: list[Any]
     ) -> tuple[Array, list[Any]]:
-        """g(x), and f_0(x) after it if there is one, for the rows of A, and what else was asked."""
+        """g(x), and f_0(x) after it if there is one, for the rows of A, and the results of `more`."""
         support, g = self.support, self.support.coef.values
         coef = np.broadcast_to(g, (len(self.kernels), *g.shape))
         if self.f_0 is not None:

@@ -118,7 +118,7 @@ class LinearEvents:
         return self.predict_one(self.floats, self.integers, x)
 
     def learn(self, x: Array, y: float) -> float:
-        """Play a round; returns the loss suffered, or infinity where x or y is refused."""
+        """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         return self.learn_one(self.floats, self.integers, x, y)
 
     def decide(self, X: Array) -> Array:
@@ -177,7 +177,7 @@ class KernelEvents:
         return float(c[0, 0] * self._g(x[None], sq_norms(x[None])))
 
     def learn(self, x: Array, y: float) -> float:
-        """Play a round; returns the loss suffered, or infinity where x or y is refused."""
+        """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         if self._refused(x, y):
             return inf
         p = self._play(x[None], y)
@@ -207,7 +207,7 @@ class KernelEvents:
         return float(K[0] @ support.coef.values[:, 0])
 
     def _play(self, X: Array, y: float) -> float:
-        """A round with the only row of X, as `Dual` plays it; its prediction."""
+        """A round with the only row of X, as `Dual` learns it; its prediction."""
         rule, learner, x_sq = self.learner.rule, self.learner, sq_norms(X)
         g_x, K = self._g(X, x_sq), self._values(X, x_sq, X, x_sq)
         if not isfinite(g_x):

@@ -1,4 +1,4 @@
-"""Rounds that were played, beside a comparator: the regret so far, and what bounds it."""
+"""Rounds beside a comparator: the regret so far, and what bounds it."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _norm(h: Comparator, features: int, kernel: Kernel, given: Any) -> float:
 
 
 def _norms(kernel: Kernel, X: Array) -> Array:
-    """‖k(x, ·)‖ of the rows of X; a user's function is asked row by row."""
+    """‖k(x, ·)‖ of the rows of X; a user's function is called row by row."""
     sq = sq_norms(X)
     if not callable(kernel.source):
         return np.sqrt(kernel.diagonal(None, sq, kernel.theta))

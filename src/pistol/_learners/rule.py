@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled import loops as _loops
-from .._compiled.plugs import address
+from .._compiled.plugs import address, comparison
 from .._compiled.types import Array, Plugs, Scalars, read_only
 from ..kernels import Kernel
 from ..losses import Loss
@@ -67,9 +67,9 @@ class Rule:
         return address(self.loss.value, 3)
 
     @property
-    def coupled(self) -> int:
-        """Whether the loss compares the outputs with each other."""
-        return int(self.loss.coupled)
+    def coupled(self) -> Any:
+        """What compares the outputs with each other, if the loss does."""
+        return comparison(_loops.compare) if self.loss.coupled else 0
 
     @property
     def power(self) -> float:

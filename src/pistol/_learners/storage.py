@@ -70,7 +70,7 @@ class Store:
         return sp.csr_array(parts, shape=(len(parts[2]) - 1, self.width), copy=False)
 
     def reserve(self, like: Any) -> None:
-        """Make room for all rows of a matrix, so that rows never move while it is played."""
+        """Make room for all rows of a matrix, so that rows never move while they are learned."""
         if self.sparse:
             self._indptr.reserve(like.shape[0])
             self._indices.reserve(getattr(like, "nnz", like.size))

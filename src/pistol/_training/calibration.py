@@ -1,4 +1,4 @@
-"""From scores to probabilities, by one number that rows left out decide.
+"""From scores to probabilities, by one number that is fitted to held-out rows.
 
 P(class) ∝ exp(T f): the most likely class stays the one of the largest score.
 """
@@ -20,7 +20,7 @@ def log_loss(scores: Array, codes: Array, weight: Array, T: float) -> float:
 
 
 def two_sided(scores: Array) -> Array:
-    """A column a class; a single one speaks for the second of two classes and against the first."""
+    """One score per class; a single score f of two classes becomes (-f/2, f/2)."""
     return np.hstack([-scores, scores]) / 2 if scores.shape[1] == 1 else scores
 
 

@@ -160,14 +160,14 @@ class KernelFamily:
         return Unscaled(X.shape[1])
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
-        """Four sums of kernels, or the one kernel that was asked for."""
+        """Four sums of kernels, or the one kernel that was named."""
         if not self.auto:
             return [self.usual(Z, weight, scaler)]
         square = typical_square(Z, weight)
         return [each.kernels(square, _varying(scaler)) for each in SUMS]
 
     def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
-        """The mixed sum, or the one kernel that was asked for."""
+        """The mixed sum, or the one kernel that was named."""
         if self.auto:
             return MIXED.kernels(typical_square(Z, weight), _varying(scaler))
         gamma = self.gamma

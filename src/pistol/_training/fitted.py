@@ -93,7 +93,7 @@ class Fitted:
         return bool(self._made)
 
     def model(self) -> Model:
-        """The average over the learners' models; made when first asked for."""
+        """The average over the learners' models; made when first needed."""
         if not self._made:
             with self.writing:  # no half-way model of a stream that is learning right now
                 played = [learner for learner in self.learners if learner.t > 0]

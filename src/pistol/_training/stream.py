@@ -114,7 +114,7 @@ def _looked_at(fitted: Fitted, rows: Data, weight: Array) -> Fitted:
 
 
 def _rescaled(fitted: Fitted, X: Any) -> Fitted:
-    """Another scaler for the rows, if what is known by now asks for one."""
+    """Another scaler for the rows, if the statistics so far call for one."""
     stream = fitted.stream
     if stream.moments is None:
         return fitted
@@ -129,7 +129,7 @@ def _rescaled(fitted: Fitted, X: Any) -> Fitted:
 
 
 def _retargeted(fitted: Fitted, Y: Array) -> Fitted:
-    """Another scaler for the targets, if recent ones ask for one.
+    """Another scaler for the targets, if recent ones call for one.
 
     What was learned is carried over as a function of the user's targets, so predictions do not jump.
     Where the new centre alone would have predicted most recent targets better, it is dropped.

@@ -176,11 +176,11 @@ class Regression:
         return np.repeat(check_targets(y), max(len(levels), 1), axis=1)
 
     def scaler(self, Y: Array, weight: Array) -> TargetScaler:
-        """Around the median, in units of half the mean deviation."""
+        """Centred at the median, divided by half the mean deviation."""
         return typical(Y, weight, self.centred)
 
     def content(self, Y: Array, weight: Array) -> Array:
-        """Targets in steps of a thousandth of their unit, whatever the user's is."""
+        """Scaled targets in steps of a thousandth, so that the user's units do not matter."""
         targets = self.scaler(Y, weight)
         with np.errstate(over="ignore"):
             V = (Y - targets.center) * targets.scale

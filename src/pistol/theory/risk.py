@@ -85,7 +85,7 @@ def rates(T: Number, beta: Number, best_risk: Number = 0.0) -> Number:
 
     Notes
     -----
-    The third term never decides: all three are equal at R = T^(-2β/(β+1)), and on either side one
+    The third term never matters: all three are equal at R = T^(-2β/(β+1)), and on either side one
     of the others is the largest. So both ranges of β have the same rate. The constants, which the
     theorem leaves out, depend on the norm of L_K^(-β) of the best predictor.
     """
