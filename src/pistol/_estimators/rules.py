@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import sqrt
 
 from .._data.validation import check_choice, check_number
 from .._learners import AVERAGES, Rule
@@ -14,14 +15,22 @@ RuleFor = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to co
 
 
 def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -> RuleFor:
-    """PiSTOL: c_t = (b/α) exp(‖g‖²/2α)."""
+    """PiSTOL: c_t = (b/α) exp(‖g‖²/2α).
+
+    Rounds of size r have gradients r times as large. With r L for L and r a for a, α has the units of
+    ‖g‖² again, and with a b to match f_t is what rounds of size 1 would make it.
+    """
     a = check_number("a", a)
     check_choice("average", average, AVERAGES)
     pistol_choice(b, a, 1.0, 1.0, anytime)  # refuses what is no b
 
     def rule(loss: Loss, T: float | None, size: float) -> Rule:
-        potential, number = pistol_choice(b, a, loss.L, T, anytime)
-        return Rule(_sized(loss, size), potential, a, number, average)
+        potential, number = pistol_choice(b, a * size, loss.L, T, anytime)
+        if potential == "pistol" and not isinstance(b, str):
+            number *= size
+        elif potential == "pistol_vowpal":
+            number *= sqrt(size)
+        return Rule(_sized(loss, size), potential, a * size, number, average)
 
     return rule
 
@@ -32,7 +41,8 @@ def sgd_rule(eta: str | float, average: str | None) -> RuleFor:
     sgd_choice(eta, 1.0)  # refuses what is no η
 
     def rule(loss: Loss, T: float | None, size: float) -> Rule:
-        potential, number = sgd_choice(eta, T)
+        potential, number = sgd_choice(eta, None if T is None else T / size)
+        number /= sqrt(size) if potential == "decaying" else size
         return Rule(_sized(loss, size), potential, 1.0, number, average)
 
     return rule
@@ -41,7 +51,7 @@ def sgd_rule(eta: str | float, average: str | None) -> RuleFor:
 def perceptron_rule(average: str | None) -> RuleFor:
     """The Perceptron: c_t = 1."""
     check_choice("average", average, AVERAGES)
-    return lambda loss, T, size: Rule(_sized(loss, size), "constant", 1.0, 1.0, average)
+    return lambda loss, T, size: Rule(_sized(loss, size), "constant", 1.0, 1.0 / size, average)
 
 
 def _sized(loss: Loss, size: float) -> Loss:
