@@ -1,10 +1,15 @@
-"""From constructor parameters to the rule that learners follow."""
+"""From constructor parameters to the rule that learners follow.
+
+A round of size R multiplies the gradient by R. So that f is that of rounds of size 1, L is multiplied
+by R and a with it (the theorem asks for a ≥ 2.25 L): then α grows like R² and ‖g‖²/2α does not grow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from math import sqrt
+from numbers import Real
 
 from .._data.validation import check_choice, check_number
 from .._learners import AVERAGES, Rule
@@ -25,12 +30,13 @@ def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -
     pistol_choice(b, a, 1.0, 1.0, anytime)  # refuses what is no b
 
     def rule(loss: Loss, T: float | None, size: float) -> Rule:
-        potential, number = pistol_choice(b, a * size, loss.L, T, anytime)
-        if potential == "pistol" and not isinstance(b, str):
+        loss = _sized(loss, size)
+        potential, number = pistol_choice(b, a * size, loss.L, _rounds(T, size), anytime)
+        if isinstance(b, Real):  # others grow with α, G or T
             number *= size
         elif potential == "pistol_vowpal":
             number *= sqrt(size)
-        return Rule(_sized(loss, size), potential, a * size, number, average)
+        return Rule(loss, potential, a * size, number, average)
 
     return rule
 
@@ -41,8 +47,8 @@ def sgd_rule(eta: str | float, average: str | None) -> RuleFor:
     sgd_choice(eta, 1.0)  # refuses what is no η
 
     def rule(loss: Loss, T: float | None, size: float) -> Rule:
-        potential, number = sgd_choice(eta, None if T is None else T / size)
-        number /= sqrt(size) if potential == "decaying" else size
+        potential, number = sgd_choice(eta, _rounds(T, size))
+        number /= sqrt(size) if potential == "decaying" else size  # 1/√t falls with t itself
         return Rule(_sized(loss, size), potential, 1.0, number, average)
 
     return rule
@@ -52,6 +58,11 @@ def perceptron_rule(average: str | None) -> RuleFor:
     """The Perceptron: c_t = 1."""
     check_choice("average", average, AVERAGES)
     return lambda loss, T, size: Rule(_sized(loss, size), "constant", 1.0, 1.0 / size, average)
+
+
+def _rounds(T: float | None, size: float) -> float | None:
+    """How many rounds of this size have T in all."""
+    return None if T is None else T / size
 
 
 def _sized(loss: Loss, size: float) -> Loss:
