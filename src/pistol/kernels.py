@@ -176,7 +176,7 @@ class Kernel:
         """
         gamma, degree, coef0 = self.theta
         if self.map is gaussian:
-            harmless = gamma * largest_sq < 2.0**10
+            harmless = gamma * largest_sq < 2.0**10 and 1e-30 < gamma < 1e30 and largest_sq < 1e30
         elif self.map is bounded_poly:
             harmless = degree * np.log(gamma * min(largest_sq, coef0) + 1.0) < 60.0
         elif self.map is polynomial:

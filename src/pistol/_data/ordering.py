@@ -82,11 +82,26 @@ def _in_units(x: Array, largest: Array) -> Array:
 
 def round_size(weight: Array) -> float:
     """The size of a whole round: 1, or more where the weights add up to too many rounds."""
-    rows = int(np.count_nonzero(weight))
-    most = max(FREE, PER_ROW * rows)
+    most = _most(weight)
     if np.ceil(weight).sum() <= most:
         return 1.0
-    return float(weight.sum()) / (most - rows)
+    return float(weight.sum()) / (most - int(np.count_nonzero(weight)))
+
+
+def _most(weight: Array) -> int:
+    """How many rounds one call may have."""
+    return max(FREE, PER_ROW * int(np.count_nonzero(weight)))
+
+
+def check_size(weight: Array, size: float) -> None:
+    """Refuse weights that would take too many rounds of this size."""
+    rounds, most = np.ceil(weight / size).sum(), _most(weight)
+    if rounds > most:
+        raise ValueError(
+            f"sample_weight adds up to {rounds:.4g} rounds of size {size:g}, which the first call of "
+            f"partial_fit has set; at most {most} are learned in one call. Use weights of the size of "
+            "those in the first call"
+        )
 
 
 def as_given(weight: Array, size: float = 1.0) -> Rounds:
@@ -97,7 +112,7 @@ def as_given(weight: Array, size: float = 1.0) -> Rounds:
     rows = np.repeat(np.arange(len(weight)), copies)
     r = np.full(len(rows), size)
     last = np.cumsum(copies)[copies > 0] - 1
-    r[last] = (weight - size * (copies - 1))[copies > 0]
+    r[last] = np.maximum(weight - size * (copies - 1), 0.0)[copies > 0]
     return Rounds(read_only(rows), read_only(r))
 
 

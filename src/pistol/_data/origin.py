@@ -17,6 +17,7 @@ from .._compiled.types import Array
 from .scaling import (
     CHUNK,
     FAINT,
+    FAR,
     GRAIN,
     LARGE,
     LEAST,
@@ -48,11 +49,14 @@ class OriginScaler:
 
     def transform(self, X: Any) -> Array:
         """The scaled rows, with one feature more."""
+        far = FAR[X.dtype.char]
+        if (self.scale == FAINT).any():
+            X = X.astype(np.float64, copy=False)  # float32 has no numbers that are faint
         out = np.empty((X.shape[0], X.shape[1] + 1), X.dtype)
         for lo in range(0, X.shape[0], CHUNK):
             rows = X[lo : lo + CHUNK]
             rows = rows.toarray() if hasattr(rows, "toarray") else rows
-            scaled = within(rows.astype(np.float64, copy=False), 0.0, self.scale)
+            scaled = within(rows.astype(np.float64, copy=False), 0.0, self.scale, far)
             h = scaled @ self.direction
             out[lo : lo + CHUNK, :-1] = in_steps(scaled - h[:, None] * self.mu, self.scale)
             out[lo : lo + CHUNK, -1] = np.rint(h * GRAIN) / GRAIN

@@ -165,6 +165,8 @@ class Scaler:
         if sp.issparse(X) and not self.centred:
             data = within(X.data, 0.0, self.scale[X.indices])
             return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+        if (self.scale == FAINT).any():
+            X = X.astype(np.float64, copy=False)  # float32 has no numbers that are faint
         if sp.issparse(X):
             return self._dense(X)
         out = np.empty(X.shape, X.dtype)
@@ -247,9 +249,9 @@ class Unscaled:
         return np.ones(self.features, bool)
 
 
-def within(X: Array, center: Any, scale: Array) -> Array:
+def within(X: Array, center: Any, scale: Array, far: float | None = None) -> Array:
     """(x - center) · scale, clipped, in steps that the rounding of a scale does not change."""
-    far = FAR[X.dtype.char]
+    far = FAR[X.dtype.char] if far is None else far
     with np.errstate(over="ignore"):
         Z = (X.astype(np.float64, copy=False) - center) * scale
     return in_steps(np.clip(Z, -far, far, out=Z), scale).astype(X.dtype, copy=False)

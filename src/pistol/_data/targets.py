@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from .._compiled.rows import like
 from .._compiled.types import Array, read_only
 from .scaling import LEAST, MOST, plain
 from .validation import MAX_TARGET
 
 RECENT = 1024  # rounds of a stream that say how targets are scaled
+NEWEST = 64  # rounds that say whether what was learned is worth keeping
 TRIMMED = 0.9  # deviations beyond this quantile count as if they were there
 
 
@@ -47,7 +50,7 @@ class TargetScaler:
         with np.errstate(over="ignore"):
             ratio = other.scale / self.scale
             shift = np.abs(self.center - other.center) * self.scale
-        return ~((ratio < 1.25) & (ratio > 0.8) & (shift < 0.25))
+        return ~((ratio < 1.25) & (ratio > 0.8) & (shift < 0.5))
 
     def replaced(self, other: TargetScaler, outputs: Array) -> TargetScaler:
         """The scaler with the other's numbers for some outputs."""
@@ -95,27 +98,35 @@ def _halves(center: Array, deviation: Array) -> TargetScaler:
 
 @dataclass(frozen=True, eq=False)
 class Recent:
-    """The last rounds of a stream: targets, what was predicted for them, and sizes."""
+    """The last rounds of a stream: targets and sizes, and the rows of the newest."""
 
     Y: Array
-    P: Array
-    r: Array = field(default_factory=lambda: np.zeros(0))
+    r: Array
+    X: Any = None  # rows of the newest rounds, as given
 
     @classmethod
     def none(cls, outputs: int) -> Recent:
         """Before the first round."""
-        return cls(np.zeros((0, outputs)), np.zeros((0, outputs)))
+        return cls(np.zeros((0, outputs)), np.zeros(0))
 
-    def then(self, Y: Array, P: Array, r: Array) -> Recent:
+    def then(self, X: Any, Y: Array, r: Array) -> Recent:
         """After more rounds."""
-        parts: Any = zip((self.Y, self.P, self.r), (Y, P, r), strict=True)
-        return Recent(*(np.concatenate([a[-RECENT:], b[-RECENT:]])[-RECENT:] for a, b in parts))
+        newest = X[-NEWEST:]
+        if self.X is not None and newest.shape[0] < NEWEST:
+            stack = sp.vstack if sp.issparse(newest) else np.vstack
+            before = like(newest, self.X[-(NEWEST - newest.shape[0]) :])
+            newest = stack([before, newest])
+            newest = sp.csr_array(newest) if sp.issparse(newest) else newest
+        parts = zip((self.Y, self.r), (Y, r), strict=True)
+        Y, r = (np.concatenate([a, b[-RECENT:]])[-RECENT:] for a, b in parts)
+        return Recent(Y, r, newest)
 
     def scaler(self, centred: bool) -> TargetScaler:
         """The scaler that the recent targets suggest."""
         return robust(self.Y, self.r, centred)
 
-    def better_without(self, center: Array) -> Array:
-        """For each output whether the centre alone predicts most recent targets better."""
-        gain = np.abs(self.Y - self.P) - np.abs(self.Y - center)
-        return self.r @ (gain > 0) > 0.5 * self.r.sum()
+    def better_without(self, P: Array, center: Array) -> Array:
+        """For each output whether this centre is nearer to most of the newest targets than P."""
+        Y, r = self.Y[-len(P) :], self.r[-len(P) :]
+        gain = np.abs(Y - P) - np.abs(Y - center)
+        return r @ (gain > 0) > 0.5 * r.sum()

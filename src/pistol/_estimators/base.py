@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from copy import copy
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -14,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compiled.types import Array, read_only
-from .._data.ordering import as_given, round_size
+from .._data.ordering import as_given, check_size, round_size
 from .._data.validation import check_count, check_first, check_more, check_rows, check_weight
 from .._learners import Rule
 from .._training.batch import Problem, Setup, train
@@ -67,7 +69,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        settings = self.get_params(deep=False)
+        settings = _settings(self)
         recipe = self._recipe(SimpleNamespace(**settings))
         check_count("passes", self.passes, auto=True)
         check_count("orders", self.orders, auto=True, none="the rows as they come")
@@ -107,7 +109,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     @property
     def t_(self) -> float:
         """Rounds learned by each shuffled order: the sum of the sample weights, for every pass."""
-        return fitted(self).learners[0].t
+        return max(learner.t for learner in fitted(self).learners)
 
     @property
     def online_loss_(self) -> float:
@@ -121,15 +123,22 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
 
 def learn_more(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> Any:
-    """`partial_fit` of classifiers and regressors."""
-    settings, watch = estimator.get_params(deep=False), Watch(estimator, X, y)
+    """`partial_fit` of classifiers and regressors: one call at a time."""
+    known: Fitted | None = getattr(estimator, "fitted_", None)
+    with nullcontext() if known is None else known.writing:
+        _learn_chunk(estimator, X, y, classes, sample_weight)
+    return estimator
+
+
+def _learn_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    settings, watch = _settings(estimator), Watch(estimator, X, y)
     recipe = estimator._recipe(SimpleNamespace(**settings))
     known: Fitted | None = getattr(estimator, "fitted_", None)
     if known is None:
         X, y, names = check_first(estimator, X, _given(estimator, y))
         task, family, n = recipe.task(y, classes), recipe.family, 0
     else:
-        _check_settings(settings, known)
+        _check_settings(settings, known.settings)
         X, y = check_more(estimator, X, _given(estimator, y))
         task, family, n = known.task, known.family, known.counts.rows
     data = _prepared(estimator, family, task, X, y, sample_weight, n, whole=False)
@@ -137,18 +146,18 @@ def learn_more(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
     if known is None:
         size, columns = round_size(data.weight), Columns(X.shape[1], names)
         known = begin_stream(data, problem, None, size, columns, settings)
+    check_size(data.weight, known.counts.size)
     known = widened(known, data.X)
     rounds = as_given(data.weight, known.counts.size)
-    with known.writing:
-        marks = marked(known, data.X)
-        try:
-            watch.begin(1)
-            new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
-            estimator.fitted_ = watch.end(new)  # nothing may follow: it could be interrupted
-        except BaseException:
-            roll_back(marks)
-            raise
-    return estimator
+    marks = marked(known, data.X)
+    try:
+        watch.begin(1)
+        new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
+        estimator.fitted_ = watch.end(new)  # nothing may follow: it could be interrupted
+    except BaseException:
+        roll_back(marks)
+        getattr(estimator, "fitted_", known).forget_model()  # a callback may have had it made
+        raise
 
 
 def fitted(estimator: Any) -> Fitted:
@@ -201,6 +210,8 @@ def _prepared(
     Y = task.encode(y)
     if getattr(estimator, "class_weight", None) is not None:
         weight = task.row_weight(estimator.class_weight, y, weight)
+        if whole and not weight.any():
+            raise ValueError("class_weight times sample_weight is zero for all rows")
     ids = np.arange(n, n + X.shape[0])
     if weight.all():
         return Data(X, read_only(Y), weight, ids)
@@ -208,12 +219,23 @@ def _prepared(
     return Data(X[keep], read_only(Y[keep]), weight[keep], ids[keep])
 
 
-def _check_settings(settings: dict[str, Any], known: Fitted) -> None:
+def _settings(estimator: Any) -> dict[str, Any]:
+    """The parameters as they are now, whatever happens to them later."""
+    return {name: copy(value) for name, value in estimator.get_params(deep=False).items()}
+
+
+def _check_settings(settings: dict[str, Any], before: dict[str, Any]) -> None:
     """Refuse parameters that were changed since the first call."""
     for name, value in settings.items():
-        before = known.settings.get(name)
-        if name not in FREE and not (value is before or value == before):
+        if name not in FREE and not _same(value, before[name]):
             raise ValueError(
-                f"{name} was {before!r} when training began and is {value!r} now; a stream goes on "
-                f"with the parameters it began with. Set {name} back, or call fit to begin anew"
+                f"{name} was {before[name]!r} when training began and is {value!r} now; a stream goes "
+                f"on with the parameters it began with. Set {name} back, or call fit to begin anew"
             )
+
+
+def _same(value: Any, before: Any) -> bool:
+    """Whether a parameter is what it was; losses are alike if all their parts are."""
+    if isinstance(value, Loss) and isinstance(before, Loss):
+        return vars(value) == vars(before)
+    return bool(value is before or value == before)

@@ -20,7 +20,11 @@ RuleFor = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to co
 
 
 def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -> RuleFor:
-    """PiSTOL: c_t = (b/α) exp(‖g‖²/2α)."""
+    """PiSTOL: c_t = (b/α) exp(‖g‖²/2α).
+
+    Rounds of size r have gradients r times as large. With r L for L and r a for a, α has the units of
+    ‖g‖² again, and with a b to match f_t is what rounds of size 1 would make it.
+    """
     a = check_number("a", a)
     check_choice("average", average, AVERAGES)
     pistol_choice(b, a, 1.0, 1.0, anytime)  # refuses what is no b
@@ -53,7 +57,7 @@ def sgd_rule(eta: str | float, average: str | None) -> RuleFor:
 def perceptron_rule(average: str | None) -> RuleFor:
     """The Perceptron: c_t = 1."""
     check_choice("average", average, AVERAGES)
-    return lambda loss, T, size: Rule(_sized(loss, size), "constant", 1.0, 1.0, average)
+    return lambda loss, T, size: Rule(_sized(loss, size), "constant", 1.0, 1.0 / size, average)
 
 
 def _rounds(T: float | None, size: float) -> float | None:

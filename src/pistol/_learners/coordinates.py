@@ -74,8 +74,9 @@ class Coordinates:
         weights, total = self.state[:, :, W].copy(), self.S.weight[0, 0]
         if not last and self.rule.average is not None:
             seen, shares = self.state[:, :, SEEN], self.state[:, :, W_SUM]
-            so_far = np.maximum(total - self.since, 1e-300)[:, None]
-            weights = (shares + weights * (total - seen)) / so_far
+            so_far = (total - self.since)[:, None]  # an empty average is the f to come
+            mean = (shares + weights * (total - seen)) / np.maximum(so_far, 1e-300)
+            weights = np.where(so_far > 0, mean, weights)
         weights[:, -1] *= self.bias
         return Linear(weights if self.f_0 is None else weights + self.f_0)
 

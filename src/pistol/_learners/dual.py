@@ -43,6 +43,16 @@ class Support(NamedTuple):
         for growing, x in zip(self, values, strict=True):
             growing.append(x)
 
+    def mark(self) -> Any:
+        """What `restore` needs, as long as rows are only added."""
+        return [growing.mark() for growing in self]
+
+    def restore(self, mark: Any) -> None:
+        """Be as at the time of the mark."""
+        growing: Any
+        for growing, was in zip(self, mark, strict=True):
+            growing.restore(was)
+
     def truncate(self, n: int) -> None:
         """Forget all support rows but the first n."""
         for growing in self:
@@ -195,12 +205,16 @@ class Dual:
 
     def mark(self, features: Any) -> Any:
         """What `roll_back` needs to undo what is learned from rows that were not learned before."""
-        return self.support.ids.n, self.support, self.S, self.kernels, self.f_0, self.since
+        f_0 = None if self.f_0 is None else self.f_0.coef.mark()
+        state = self.support, self.f_0, self.S, self.kernels, self.since
+        return state, self.support.mark(), f_0
 
     def roll_back(self, mark: Any) -> None:
         """Be as at the time of the mark."""
-        n, self.support, self.S, self.kernels, self.f_0, self.since = mark
-        self._truncate(n)
+        (self.support, self.f_0, self.S, self.kernels, self.since), support, f_0 = mark
+        self.support.restore(support)
+        if self.f_0 is not None:
+            self.f_0.coef.restore(f_0)
 
     def _truncate(self, n: int) -> None:
         """Forget all support rows but the first n."""
@@ -237,33 +251,52 @@ class Dual:
 
         Each kernel's learner is then in the state it would be in had it been fed the same
         subgradients from the start: ‖g‖² and α are computed from the support. The average begins anew.
+        f_0 keeps its coefficients, times what makes it nearest to what it was at the support rows.
         """
-        self.kernels = kernels
         blank = self.rule.scalars(len(kernels), self.outputs)
         self.S = blank._replace(t=self.S.t.copy(), weight=self.S.weight.copy())
         self.since = np.full(self.outputs, self.S.weight[0, 0])
         if not self.support.ids.n:
-            self.support = Support.none(len(kernels), self.outputs)
+            self.kernels, self.support = kernels, Support.none(len(kernels), self.outputs)
             return
+        start = None if self.f_0 is None else self._start_at_support()
+        self.kernels = kernels
         rows, sq = change(self.support.rows.rows), Growing()
         store = Store(rows)
         store.append(rows)
         sq.append(sq_norms(rows))
         self.support = self.support._replace(rows=store, sq=sq, u=self.support.u.cleared())
-        g = self._at_support()
+        if start is not None:
+            self._resize_start(start)
+        g = self._at_support()[:, : self.outputs]
         size = np.array([np.sqrt(k.diagonal(None, sq.values, k.theta)) for k in kernels])
         self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,nj->qj", g, self.support.coef.values), 0.0)
         self.S.alpha[:] += self.rule.a * (size @ self.support.moved.values)
 
+    def _start_at_support(self) -> Array:
+        """f_0 without its offset at the support rows, of shape (outputs, support rows)."""
+        return self._at_support()[:, self.outputs :].sum(axis=0)
+
+    def _resize_start(self, before: Array) -> None:
+        """Multiply f_0 so that it comes nearest to these values at the support rows."""
+        assert self.f_0 is not None
+        now = self._start_at_support()
+        size = np.maximum(np.abs(now).max(axis=1, keepdims=True), 1e-300)
+        unit = now / size  # squares of f_0 itself may overflow
+        square = np.maximum(np.square(unit).sum(axis=1), 1e-300)
+        factor = (before / size * unit).sum(axis=1) / square
+        coef = self.f_0.coef.values * np.clip(factor, 0.0, 1e3)
+        self.f_0 = self.f_0._replace(coef=self.f_0.coef.filled(coef))
+
     def _at_support(self) -> Array:
-        """g at the support rows, of shape (kernels, outputs, support rows)."""
+        """g, and f_0 after it if there is one, at the support rows."""
         rows, sq = self.support.rows.rows, self.support.sq.values
         with workers(self.n_jobs) as threads, one_blas_thread():
             parts = [
                 self._scores(rows[lo : lo + BLOCK], sq[lo : lo + BLOCK], threads, [])[0]
                 for lo in range(0, len(sq), BLOCK)
             ]
-        return np.concatenate(parts, axis=2)[:, : self.outputs]
+        return np.concatenate(parts, axis=2)
 
     def _scores(
         self, A: Any, a_sq: Array, threads: Workers, more: list[Any]

@@ -99,13 +99,16 @@ class Rule:
     def read_out(self, S: Scalars, g: Array, u: Array, last: bool, b: Array, since: Array) -> Array:
         """Coefficients of f̄, or of the f to come, from those of g and u (kernel, output, …).
 
-        The average of each output began when Σ ω_t was `since`.
+        The average of each output began when Σ ω_t was `since`; an empty average is the f to come.
         """
         shape = S.c_sum.shape + (1,) * (g.ndim - 2)
-        if last or self.average is None:
+        total = (S.weight[0, 0] - since).reshape(-1, *shape[2:])
+        if last or self.average is None or not total.any():
             return self.next_c(S, b).reshape(shape) * g
-        total = np.maximum(S.weight[0, 0] - since, 1e-300)
-        return (S.c_sum.reshape(shape) * g - u) / total.reshape(-1, *shape[2:])
+        mean = (S.c_sum.reshape(shape) * g - u) / np.maximum(total, 1e-300)
+        return (
+            mean if total.all() else np.where(total > 0, mean, self.next_c(S, b).reshape(shape) * g)
+        )
 
     def shares(self, kernels: Sequence[Kernel]) -> Array:
         """b of every kernel."""

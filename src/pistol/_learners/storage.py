@@ -36,6 +36,14 @@ class Growing:
     def truncate(self, n: int) -> None:
         self.n = n
 
+    def mark(self) -> Any:
+        """What `restore` needs, as long as no value is overwritten."""
+        return self._room, self.n
+
+    def restore(self, mark: Any) -> None:
+        """Be as at the time of the mark."""
+        self._room, self.n = mark
+
     def filled(self, values: Array) -> Growing:
         """Another array of this kind, with these values."""
         other = Growing(self._room.shape[1:], self._room.dtype)
@@ -87,6 +95,18 @@ class Store:
             self._data.append(X.data)
         else:
             self._data.append(X)
+
+    def mark(self) -> Any:
+        """What `restore` needs."""
+        return [growing.mark() for growing in self._parts()]
+
+    def restore(self, mark: Any) -> None:
+        """Be as at the time of the mark."""
+        for growing, was in zip(self._parts(), mark, strict=True):
+            growing.restore(was)
+
+    def _parts(self) -> list[Growing]:
+        return [self._data, self._indices, self._indptr] if self.sparse else [self._data]
 
     def truncate(self, n: int) -> None:
         """Forget all but the first n rows."""

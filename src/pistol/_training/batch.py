@@ -70,7 +70,7 @@ def _as_they_come(
     fitted = begin_stream(data, problem, T, size, setup.columns, setup.settings)
     watch.begin(passes)
     fitted = learn_stream(fitted, data, rounds, problem, passes, setup.n_rows, watch)
-    return watch.end(replace(fitted, passes=passes))
+    return watch.end(fitted)
 
 
 def _shuffled(

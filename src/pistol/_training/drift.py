@@ -19,6 +19,7 @@ from .._learners import Learner
 STEP = 16  # rounds between two comparisons
 FIRST, FACTOR = 256, 8  # how often the youngest begins anew, and each of the next
 LEAST = 4  # comparisons before a challenger may win
+MOST = 1e150  # its square is a number
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Duel:
 
     def then(self, gain: float, complete: bool) -> Duel:
         """With the incumbent's loss minus the challenger's over rounds that may complete a step."""
-        pending = self.pending + gain
+        pending = max(-MOST, min(MOST, self.pending + gain))
         if not complete:
             return replace(self, pending=pending)
         return replace(
@@ -61,7 +62,9 @@ class Challengers:
     def winner(self) -> Duel | None:
         """The challenger that takes over, if any: the one that is ahead by most standard errors."""
         won = [duel for duel in self.duels if duel.won]
-        return max(won, key=lambda duel: duel.gain / sqrt(duel.squares)) if won else None
+        return (
+            max(won, key=lambda duel: duel.gain / max(sqrt(duel.squares), 1e-300)) if won else None
+        )
 
     def after(self, winner: Duel) -> Challengers:
         """The challengers that are left when one has taken over: those younger than it."""

@@ -101,6 +101,10 @@ class Fitted:
                 self._made.append(mean_model(models))
         return self._made[0]
 
+    def forget_model(self) -> None:
+        """The model has to be made again."""
+        self._made.clear()
+
     def scores(self, X: Any) -> Iterator[Array]:
         """Scores of blocks of rows, each of shape (rows, outputs)."""
         model = self.model()

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds
+from .._data.scaling import ENTRIES
 from .._data.targets import Recent, TargetScaler, typical, unscaled
 from .._learners import Chunk, Dual, Learner
 from .drift import FIRST, STEP, Challengers, steps
@@ -43,16 +44,18 @@ def learn_stream(
 
     The learners are changed in place; everything else is a new value.
     """
+    most = max(1, ENTRIES // data.X.shape[1])  # rounds of which a dense copy is made at a time
     for number in range(passes):
         watch.begin_pass()
-        for piece in _pieces(fitted.counts.rounds, len(rounds.rows), problem.drift):
+        for piece in _pieces(fitted.counts.rounds, len(rounds.rows), problem.drift, most):
             part = Rounds(rounds.rows[piece], rounds.r[piece])
             fitted, stopped = _learn_piece(fitted, data, part, problem.drift, number == 0, watch)
             if stopped:
                 break
         if watch.end_pass(fitted.online, partial(_itself, fitted)):
             break
-    return replace(fitted, counts=fitted.counts._replace(rows=fitted.counts.rows + n_rows))
+    counts = fitted.counts._replace(rows=fitted.counts.rows + n_rows)
+    return replace(fitted, counts=counts, passes=number + 1)
 
 
 def widened(fitted: Fitted, X: Any) -> Fitted:
@@ -80,24 +83,33 @@ def _learn_piece(
     order, r = read_only(rounds.rows - lo), read_only(np.ascontiguousarray(rounds.r))
     fitted = _looked_at(fitted, rows, np.bincount(order, r))
     Z, V = fitted.scaler.transform(rows.X), fitted.targets.transform(rows.Y)
-    before, played, stopped = fitted.online, [], False
-    for learner in fitted.learners:
-        for chunk in learner.play(Z, V, order, r, rows.ids):
-            played.append(chunk)
-            if first:
-                online = fitted.online.then(chunk, V, fitted.task, fitted.targets, learner.rule)
-                fitted = replace(fitted, online=online)
-            stopped = watch.rows(fitted.online, partial(_itself, fitted))
-            if stopped:
-                break
-    seen = fitted.counts.rounds + len(order)
+    before = fitted.online
+    fitted, played, stopped = _played(fitted, Z, V, order, r, rows.ids, first, watch)
+    seen = fitted.counts.rounds + sum(len(chunk.rows) for chunk in played)
     fitted = replace(fitted, counts=fitted.counts._replace(rounds=seen))
     if fitted.stream.recent is not None:
-        fitted = _remembered(fitted, rows.Y, played)
+        fitted = _remembered(fitted, rows, played)
     if drift and first and not stopped:
         lost = (fitted.online.loss - before.loss) / len(fitted.learners)
         fitted = _challenged(fitted, Z, V, Rounds(order, r), rows.ids, lost)
     return fitted, stopped
+
+
+def _played(
+    fitted: Fitted, Z: Any, V: Array, order: Array, r: Array, ids: Array, first: bool, watch: Watch
+) -> tuple[Fitted, list[Chunk], bool]:
+    """Let all learners learn these rounds; the chunks of the first one, and whether to stop."""
+    played = []
+    for number, learner in enumerate(fitted.learners):
+        for chunk in learner.play(Z, V, order, r, ids):
+            if number == 0:
+                played.append(chunk)
+            if first:
+                online = fitted.online.then(chunk, V, fitted.task, fitted.targets, learner.rule)
+                fitted = replace(fitted, online=online)
+            if watch.rows(fitted.online, partial(_itself, fitted)):
+                return fitted, played, True
+    return fitted, played, False
 
 
 def _looked_at(fitted: Fitted, rows: Data, weight: Array) -> Fitted:
@@ -132,7 +144,7 @@ def _retargeted(fitted: Fitted, Y: Array) -> Fitted:
     """Another scaler for the targets, if recent ones call for one.
 
     What was learned is carried over as a function of the user's targets, so predictions do not jump.
-    Where the new centre alone would have predicted most recent targets better, it is dropped.
+    Where the new centre alone predicts most of the newest targets better, it is dropped.
     """
     recent, old, centred = fitted.stream.recent, fitted.targets, fitted.task.centred
     if recent is None:
@@ -143,7 +155,8 @@ def _retargeted(fitted: Fitted, Y: Array) -> Fitted:
     changed = old.differs(new)
     if not changed.any():
         return fitted
-    keep = ~recent.better_without(new.center)
+    P = old.inverse_transform(np.concatenate(list(fitted.scores(recent.X))))
+    keep = ~recent.better_without(P, new.center)
     factor, offset = (np.where(keep, x, 0.0) for x in _between(old, new))
     for learner in everyone(fitted):
         learner.restart(factor, offset, changed)
@@ -157,13 +170,12 @@ def _between(old: TargetScaler, new: TargetScaler) -> tuple[Array, Array]:
     return np.minimum(factor, 1e150), np.clip(offset, -1e150, 1e150)
 
 
-def _remembered(fitted: Fitted, Y: Array, chunks: list[Chunk]) -> Fitted:
-    """With the targets of these rounds, and what was predicted for them, among the recent ones."""
+def _remembered(fitted: Fitted, rows: Data, chunks: list[Chunk]) -> Fitted:
+    """With these rounds among the recent ones."""
     recent = fitted.stream.recent
     assert recent is not None
     for chunk in chunks:
-        P = fitted.targets.inverse_transform(chunk.P)
-        recent = recent.then(Y[chunk.rows], P, chunk.r)
+        recent = recent.then(rows.X[chunk.rows], rows.Y[chunk.rows], chunk.r)
     return replace(fitted, stream=fitted.stream._replace(recent=recent))
 
 
@@ -201,10 +213,12 @@ def everyone(fitted: Fitted) -> list[Learner]:
     return [*fitted.learners, *challenging(fitted.stream)]
 
 
-def _pieces(first: int, n: int, drift: bool) -> Iterator[slice]:
+def _pieces(first: int, n: int, drift: bool, most: int) -> Iterator[slice]:
     """n rounds that follow `first` others, cut where the scaling or a challenger is looked at."""
     pieces = doublings(first, n)
-    return steps(first, pieces) if drift else pieces
+    for piece in steps(first, pieces) if drift else pieces:
+        for lo in range(piece.start, piece.stop, most):
+            yield slice(lo, min(lo + most, piece.stop))
 
 
 def doublings(first: int, n: int) -> Iterator[slice]:
