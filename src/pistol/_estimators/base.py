@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from copy import copy
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -221,7 +220,8 @@ def _prepared(
 
 def _settings(estimator: Any) -> dict[str, Any]:
     """The parameters as they are now, whatever happens to them later."""
-    return {name: copy(value) for name, value in estimator.get_params(deep=False).items()}
+    given = estimator.get_params(deep=False)
+    return {name: dict(x) if isinstance(x, dict) else x for name, x in given.items()}
 
 
 def _check_settings(settings: dict[str, Any], before: dict[str, Any]) -> None:
