@@ -67,6 +67,22 @@ def test_the_tables_of_the_algorithm_quote_the_source():
     assert quotes > 40
 
 
+def test_the_walks_name_functions_that_are_there():
+    page = (DOCS / "architecture.md").read_text("utf-8")
+    tables = page.split("| step | function | in |\n")[1:]
+    assert len(tables) == 3
+    for table in tables:
+        for row in table.split("\n\n")[0].splitlines()[1:]:
+            _, step, functions, files, _ = row.split("|")
+            sources = [
+                (ROOT / "src" / "pistol" / name).read_text("utf-8")
+                for name in re.findall(r"`([\w/]+\.py)`", files)
+            ]
+            for name in re.findall(r"`([\w.]+)`", functions):
+                own = re.compile(rf"^ *(def|class) {name.split('.')[-1]}\b", re.M)
+                assert any(own.search(source) for source in sources), f"{step}: no {name}"
+
+
 def test_the_site_builds_without_warnings(tmp_path):
     for needed in ("sphinx", "furo", "myst_parser", "numpydoc"):
         if importlib.util.find_spec(needed) is None:

@@ -231,6 +231,10 @@ KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None], Callable[...
 }
 
 
+INNER = ("bounded_poly",)  # a part of sums; users have "poly"
+NAMES = tuple(name for name in KERNELS if name not in INNER)
+
+
 def get_kernel(
     kernel: str | Callable[[Any, Any], Any],
     gamma: float,
@@ -242,10 +246,10 @@ def get_kernel(
     if callable(kernel):
         base, kernel_map, diagonal = user_base(kernel), identity, _stored
     else:
-        base, kernel_map, diagonal = pick(KERNELS, "kernel", kernel)
-        if kernel in ("poly", "bounded_poly") and degree != int(
-            degree
-        ):  # a negative base has no such power
+        known = KERNELS if kernel in INNER else {name: KERNELS[name] for name in NAMES}
+        base, kernel_map, diagonal = pick(known, "kernel", kernel)
+        powers = kernel in ("poly", "bounded_poly")  # a negative base has no broken ones
+        if powers and degree != int(degree):
             raise ValueError(f"degree must be a whole number; got {degree!r}")
     theta = read_only(np.array([gamma, degree, coef0], float))
     return Kernel(kernel, base, kernel_map, diagonal, theta, share)

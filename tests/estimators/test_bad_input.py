@@ -3,7 +3,11 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
+
+from pistol import LinearPistolClassifier, PistolClassifier
 
 
 def put(value, row=2, column=1):
@@ -61,7 +65,8 @@ PARAMETERS = [
     ("loss", "humbug", "unknown loss 'humbug'; choose one of .*"),
     ("loss", "squared_error", "'squared_error' has no Lipschitz constant.* use .*huber'"),
     ("loss", None, "unknown loss None; choose one of .*"),
-    ("kernel", "bogus", "unknown kernel 'bogus'; choose one of .*cosine, .*rbf"),
+    ("kernel", "bogus", "unknown kernel 'bogus'; choose one of auto, cosine, .*rbf$"),
+    ("kernel", "bounded_poly", "unknown kernel 'bounded_poly'; choose one of auto, cosine"),
     ("kernel", None, "unknown kernel None; choose one of"),
     *(("a", a, f"^a {NUMBER}{a!r}") for a in (0, -1.0, np.nan, np.inf, "much", None, True)),
     *(("b", b, "^b must be .*positive number; got .*") for b in (0, -1.0, np.inf, "x", None)),
@@ -148,6 +153,58 @@ def test_another_number_of_features_is_refused(machine, rows, refuses, scores):
     refuses(model, lambda: model.partial_fit(X[:, :2], y), message)
     refuses(model, lambda: scores(model, X[:, :2]), message)
     refuses(model, lambda: scores(model, put(np.nan)(X, y, None)[0]), "X contains NaN")
+
+
+# Missing values
+
+
+def message_of(call):
+    with pytest.raises(ValueError) as refusal:
+        call()
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("call", ["fit", "partial_fit"])
+def test_a_missing_value_is_named_by_row_and_feature(untouched, rows, layout, call):
+    model = untouched()
+    X, y = rows(model)
+    X[7, 2] = np.nan
+    message = message_of(lambda: getattr(model, call)(layout(X), y))
+    assert "NaN: row 7, feature 2." in message
+    assert "impute" in message
+    assert "HistGradientBoosting" not in message
+
+
+def test_a_missing_value_is_named_by_its_column(untouched, rows):
+    model = untouched()
+    X, y = rows(model)
+    table = pd.DataFrame(X, columns=["age", "height", "weight"])
+    gap = table.copy()
+    gap.loc[3, "height"] = np.nan
+    assert "row 3, feature 'height'." in message_of(lambda: model.fit(gap, y))
+    model.fit(table, y)
+    for call in (lambda: model.predict(gap), lambda: model.partial_fit(gap, y)):
+        assert "row 3, feature 'height'." in message_of(call)
+    gap.loc[3, "height"] = np.inf
+    message = message_of(lambda: model.predict(gap))
+    assert "infinity: row 3, feature 'height'." in message
+    assert "impute" not in message
+
+
+@pytest.mark.parametrize("make", [PistolClassifier, LinearPistolClassifier])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_probabilities_without_a_link_say_why_and_what_to_use(make, rows, fitted):
+    model = make(loss="hinge")
+    X, y = rows(model)
+    if fitted:
+        model.fit(X, y).set_params(loss="logistic")  # what counts is what it was trained with
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError) as refusal:
+        model.predict_proba(X)
+    reason = str(refusal.value.__cause__)
+    assert "hinge loss has no such link" in reason
+    assert "'logistic'" in reason
 
 
 # Parameters

@@ -1,5 +1,8 @@
 """A fitted model depends on nothing but what it was fitted with."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
@@ -98,3 +101,32 @@ def test_parameters_that_a_stream_does_not_look_at_may_change(untouched, rows, a
 
 def test_every_parameter_is_tried(untouched):
     assert set(untouched().get_params()) <= set(OTHER)
+
+
+class Own:
+    """A kernel of the user's own that is equal to itself alone."""
+
+    def __call__(self, A, B):
+        return np.exp(-0.5 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+
+@pytest.mark.parametrize(
+    "twin", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_a_kernel_object_is_the_same_as_itself(kernel_machine, rows, twin):
+    model = kernel_machine(kernel=Own())
+    X, y = rows(model)
+    model = twin(model.fit(X, y)).partial_fit(X, y)
+    assert model.t_ == 2 * len(y)
+    with pytest.raises(ValueError, match=r"kernel was .* when training began"):
+        model.set_params(kernel=Own()).partial_fit(X, y)
+
+
+def test_a_dictionary_that_was_changed_in_place_is_refused(classifier, rows):
+    weight = {0: 1.0, 1: 2.0}
+    model = classifier(class_weight=weight)
+    X, y = rows(model)
+    model.partial_fit(X, y)
+    weight[1] = 5.0
+    with pytest.raises(ValueError, match=r"^class_weight was"):
+        model.partial_fit(X, y)

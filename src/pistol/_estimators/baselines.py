@@ -26,7 +26,8 @@ class AveragedSGDClassifier(Classifier, Estimator):
     kernel : str or callable, default="rbf"
         As in :class:`PistolClassifier`.
     gamma : "scale", "auto" or float, default="scale"
-        As in :class:`PistolClassifier`.
+        Bandwidth of rbf and laplacian, factor of poly: 1/(features × variance), 1/features, or a
+        number. In a stream its first chunk sets "scale". The kernel "auto" does not use it.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=0.0
@@ -40,11 +41,13 @@ class AveragedSGDClassifier(Classifier, Estimator):
     orders : int or None, default=1
         Shuffled orders whose models are averaged; None learns the rows in the order given.
     random_state : int, RandomState or None, default=None
-        Seeds the shuffled orders.
+        Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
         Factors on the sample weights.
     n_jobs : int or None, default=None
-        As in :class:`PistolClassifier`.
+        Threads that compute kernel values. None means all cores, unlike elsewhere in scikit-learn:
+        the threads share one set of rows and cost no memory, as in HistGradientBoosting. Inside
+        joblib's workers it means one. Results do not depend on it.
     verbose : bool, default=False
         Print online loss and error each time the number of rounds has doubled.
 
@@ -128,7 +131,8 @@ class KernelPerceptron(Classifier, Estimator):
     kernel : str or callable, default="rbf"
         As in :class:`PistolClassifier`.
     gamma : "scale", "auto" or float, default="scale"
-        As in :class:`PistolClassifier`.
+        Bandwidth of rbf and laplacian, factor of poly: 1/(features × variance), 1/features, or a
+        number. In a stream its first chunk sets "scale". The kernel "auto" does not use it.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=0.0
@@ -140,11 +144,13 @@ class KernelPerceptron(Classifier, Estimator):
     orders : int or None, default=1
         Shuffled orders whose models are averaged; None learns the rows in the order given.
     random_state : int, RandomState or None, default=None
-        Seeds the shuffled orders.
+        Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
         Factors on the sample weights.
     n_jobs : int or None, default=None
-        As in :class:`PistolClassifier`.
+        Threads that compute kernel values. None means all cores, unlike elsewhere in scikit-learn:
+        the threads share one set of rows and cost no memory, as in HistGradientBoosting. Inside
+        joblib's workers it means one. Results do not depend on it.
     verbose : bool, default=False
         Print online loss and error each time the number of rounds has doubled.
 

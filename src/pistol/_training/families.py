@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.threads import Workers
-from .._compiled.types import Array
+from .._compiled.types import Array, pick
 from .._data.ordering import content, mix
 from .._data.origin import OriginScaler, origin_scaler
 from .._data.scaling import (
@@ -29,7 +29,7 @@ from .._data.seen import WIDE, seen_in
 from .._data.sums import MIXED, SUMS
 from .._data.validation import check_choice, check_gram, check_number
 from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
-from ..kernels import Kernel, get_kernel, scale_gamma
+from ..kernels import NAMES, Kernel, get_kernel, scale_gamma
 from .plan import Limits
 from .race import Run
 
@@ -115,6 +115,8 @@ class KernelFamily:
     def checked(cls, *parameters: Any) -> KernelFamily:
         """The family with these parameters, if they are valid."""
         family = cls(*parameters)
+        if not callable(family.kernel):
+            pick(dict.fromkeys(("auto", *NAMES)), "kernel", family.kernel)
         if isinstance(family.gamma, str):
             check_choice("gamma", family.gamma, ("scale", "auto"))
         else:
