@@ -59,10 +59,10 @@ def test_after_a_change_a_younger_learner_takes_over():
 
 
 @four
-def test_without_a_change_the_incumbent_mostly_stays(make):
+def test_without_a_change_the_incumbent_stays(make):
     n, seeds = (1500, 10) if make in LINEAR else (700, 3)
     stayed = [feed(make(drift=True), *rows(make, seed, n))[0].t_ == n for seed in range(seeds)]
-    assert np.mean(stayed) >= 0.8
+    assert np.mean(stayed) >= 0.9
 
 
 @four
