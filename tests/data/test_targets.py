@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._data.targets import (
+    NEWEST,
     RECENT,
     Recent,
     TargetScaler,
@@ -106,20 +108,26 @@ def test_a_scaler_that_differs_is_taken_per_output():
 
 
 @few
-@given(cuts=st.lists(st.integers(0, 3000), max_size=4))
-def test_recent_rounds_are_the_last_ones_whatever_the_chunks(cuts):
+@given(
+    cuts=st.lists(st.integers(0, 3000), max_size=4),
+    layout=st.sampled_from([np.asarray, sp.csr_array]),
+)
+def test_recent_rounds_are_the_last_ones_whatever_the_chunks(cuts, layout):
     rng = np.random.default_rng(0)
-    Y, P, r = rng.normal(size=(3000, 2)), rng.normal(size=(3000, 2)), rng.random(3000)
+    X, Y, r = rng.normal(size=(3000, 3)), rng.normal(size=(3000, 2)), rng.random(3000)
     recent = Recent.none(2)
     for lo, hi in zip(sorted([0, *cuts]), sorted([*cuts, 3000]), strict=True):
-        recent = recent.then(Y[lo:hi], P[lo:hi], r[lo:hi])
+        recent = recent.then(layout(X[lo:hi]), Y[lo:hi], r[lo:hi])
     assert_array_equal(recent.Y, Y[-RECENT:])
-    assert_array_equal(recent.P, P[-RECENT:])
     assert_array_equal(recent.r, r[-RECENT:])
+    newest = recent.X if layout is np.asarray else recent.X.toarray()
+    assert_array_equal(newest, X[-NEWEST:])
 
 
 def test_a_centre_that_predicts_better_shows():
     Y = np.tile([[10.0], [11.0]], (50, 1))
-    for P, better in ((np.full_like(Y, 500.0), True), (Y + 0.01, False)):
-        recent = Recent.none(1).then(Y, P, np.ones(100))
-        assert recent.better_without(np.array([10.5])) == better
+    recent = Recent.none(1).then(np.zeros((100, 1)), Y, np.ones(100))
+    newest = Y[-NEWEST:]
+    for P, better in ((np.full_like(newest, 500.0), True), (newest + 0.01, False)):
+        assert recent.better_without(P, np.array([10.5])) == better
+    assert not recent.better_without(np.full_like(newest, 10.5 + 1e-12), np.array([10.5]))

@@ -128,5 +128,5 @@ class Recent:
     def better_without(self, P: Array, center: Array) -> Array:
         """For each output whether this centre is nearer to most of the newest targets than P."""
         Y, r = self.Y[-len(P) :], self.r[-len(P) :]
-        gain = np.abs(Y - P) - np.abs(Y - center)
-        return r @ (gain > 0) > 0.5 * r.sum()
+        nearer = np.abs(Y - center) < (1 - 1e-6) * np.abs(Y - P)  # rounding breaks no tie
+        return r @ nearer > (0.5 + 1e-6) * r.sum()

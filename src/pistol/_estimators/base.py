@@ -68,23 +68,23 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        settings = _settings(self)
+        settings, watch = _settings(self), Watch(self, X, y)
         recipe = self._recipe(SimpleNamespace(**settings))
         check_count("passes", self.passes, auto=True)
         check_count("orders", self.orders, auto=True, none="the rows as they come")
-        Z, t, names = check_first(self, X, _given(self, y))
-        task = recipe.task(t, None)
-        data = _prepared(self, recipe.family, task, Z, t, sample_weight, 0, whole=True)
+        X, y, names = check_first(self, X, _given(self, y))
+        task = recipe.task(y, None)
+        data = _prepared(self, recipe.family, task, X, y, sample_weight, 0, whole=True)
         setup = Setup(
             self.passes,
             self.orders,
             lambda: check_random_state(settings["random_state"]),
-            Columns(Z.shape[1], names),
-            Z.shape[0],
+            Columns(X.shape[1], names),
+            X.shape[0],
             settings,
         )
         problem = Problem(task, recipe.family, partial(recipe.rule, task.loss), recipe.drift)
-        self.fitted_ = train(data, problem, setup, Watch(self, X, y))
+        self.fitted_ = train(data, problem, setup, watch)
         return self
 
     @property
@@ -219,9 +219,9 @@ def _prepared(
 
 
 def _settings(estimator: Any) -> dict[str, Any]:
-    """The parameters as they are now; dictionaries are copied, since they may be changed later."""
-    given = estimator.get_params(deep=False).items()
-    return {name: dict(value) if isinstance(value, dict) else value for name, value in given}
+    """The parameters as they are now, whatever happens to them later."""
+    given = estimator.get_params(deep=False)
+    return {name: dict(x) if isinstance(x, dict) else x for name, x in given.items()}
 
 
 def _check_settings(settings: dict[str, Any], before: dict[str, Any]) -> None:

@@ -16,10 +16,10 @@ from .._learners import AVERAGES, Rule
 from ..losses import Loss
 from ..potentials import pistol_choice, sgd_choice
 
-RuleFor = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to come, size of a round
+RuleOf = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to come, size of a round
 
 
-def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -> RuleFor:
+def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -> RuleOf:
     """PiSTOL: c_t = (b/α) exp(‖g‖²/2α).
 
     Rounds of size r have gradients r times as large. With r L for L and r a for a, α has the units of
@@ -41,7 +41,7 @@ def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -
     return rule
 
 
-def sgd_rule(eta: str | float, average: str | None) -> RuleFor:
+def sgd_rule(eta: str | float, average: str | None) -> RuleOf:
     """Averaged SGD: c_t = η."""
     check_choice("average", average, AVERAGES)
     sgd_choice(eta, 1.0)  # refuses what is no η
@@ -54,7 +54,7 @@ def sgd_rule(eta: str | float, average: str | None) -> RuleFor:
     return rule
 
 
-def perceptron_rule(average: str | None) -> RuleFor:
+def perceptron_rule(average: str | None) -> RuleOf:
     """The Perceptron: c_t = 1."""
     check_choice("average", average, AVERAGES)
     return lambda loss, T, size: Rule(_sized(loss, size), "constant", 1.0, 1.0 / size, average)

@@ -283,8 +283,9 @@ class Dual:
         now = self._start_at_support()
         size = np.maximum(np.abs(now).max(axis=1, keepdims=True), 1e-300)
         unit = now / size  # squares of f_0 itself may overflow
-        square = np.maximum(np.square(unit).sum(axis=1), 1e-300)
-        factor = (before / size * unit).sum(axis=1) / square
+        weight = self.support.moved.values.T  # so that a row counts like its copies
+        square = np.maximum((weight * np.square(unit)).sum(axis=1), 1e-300)
+        factor = (weight * (before / size) * unit).sum(axis=1) / square
         coef = self.f_0.coef.values * np.clip(factor, 0.0, 1e3)
         self.f_0 = self.f_0._replace(coef=self.f_0.coef.filled(coef))
 

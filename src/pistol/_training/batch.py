@@ -16,8 +16,7 @@ from .._learners import Chunk, Learner, Rule
 from .families import Candidate, Data, Family
 from .fitted import Columns, Counts, Fitted, Online
 from .plan import Plan, Race, make_plan
-from .race import Candidate as Racer
-from .race import Folds, Run, assign_folds, one_pass, race
+from .race import Folds, Racer, Run, assign_folds, one_pass, race
 from .stream import begin_stream, learn_stream
 from .tasks import Task
 from .watch import Watch

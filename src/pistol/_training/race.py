@@ -62,7 +62,7 @@ class Folds(NamedTuple):
 
 
 @dataclass
-class Candidate:
+class Racer:
     """A candidate on every fold, and how it did when it did best."""
 
     number: int
@@ -96,7 +96,7 @@ def race(
     loss: Callable[[Array], float],
     most: int,
     threads: Workers,
-) -> Iterator[Candidate]:
+) -> Iterator[Racer]:
     """Run all candidates on all folds and yield the best so far after each doubling of the passes.
 
     Parameters
@@ -114,7 +114,7 @@ def race(
     threads : Workers
         Who runs them.
     """
-    candidates = [Candidate(i, [make() for _ in range(folds.k)]) for i, make in enumerate(makers)]
+    candidates = [Racer(i, [make() for _ in range(folds.k)]) for i, make in enumerate(makers)]
     racing, done, mark = list(candidates), 0, 1
     while racing and mark <= most:
         tasks = [
@@ -154,9 +154,7 @@ def one_pass(run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, 
     return Chunk(rows, r, run.learn(V, rows, r))
 
 
-def _judge(
-    candidate: Candidate, results: list[_Passes], folds: Folds, loss: Any, mark: int
-) -> None:
+def _judge(candidate: Racer, results: list[_Passes], folds: Folds, loss: Any, mark: int) -> None:
     """Note how a candidate does after so many passes."""
     if mark == 1:
         candidate.first = [result.chunk for result in results]
