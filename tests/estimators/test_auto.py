@@ -105,16 +105,15 @@ def test_a_stream_may_be_cut_anywhere(make, size, jump):
 
 @kernel_machines
 def test_learning_goes_on_after_a_jump_of_scale(make):
-    """On average over streams: what was learned before counts for less after the jump."""
     found = []
-    for seed in range(4):
+    for seed in range(5):  # one stream alone may be lucky or unlucky
         X, y = data(1500, seed=seed)
         y = for_task(make, y)
         X[500:, 2] *= 1000.0  # a useless feature becomes large
         model = feed(make(), X, y, 100)
         assert np.isfinite(scores(model, X)).all()
         found.append(model.score(X[1000:], y[1000:]))
-    assert np.mean(found) > (0.8 if is_classifier(make()) else 0.2)
+    assert np.median(found) > (0.85 if is_classifier(model) else 0.4)
 
 
 @machines
