@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -49,6 +49,18 @@ def gaussian(K, s_sq, a_sq, theta, coef, G):
         for i in range(len(k)):
             square = s + a_sq[i] - (k[i] + k[i])
             k[i] = fast_exp(-gamma * (zero if square < zero else square))
+        _accumulate(G, coef[n], k)
+
+
+@loop(_tile, fastmath={"contract"})
+def exponential(K, s_sq, a_sq, theta, coef, G):
+    """exp(-γ ‖s - a‖), rougher than a Gaussian: it has a kink at s = a."""
+    gamma, zero = theta[0], K.dtype.type(0.0)
+    for n in range(len(K)):
+        k, s = K[n], s_sq[n]
+        for i in range(len(k)):
+            square = s + a_sq[i] - (k[i] + k[i])
+            k[i] = fast_exp(-gamma * np.sqrt(zero if square < zero else square))
         _accumulate(G, coef[n], k)
 
 
@@ -95,7 +107,7 @@ def bounded_poly(K, s_sq, a_sq, theta, coef, G):
 
 @loop(_tile, fastmath={"contract"})
 def to_the_fourth(K, s_sq, a_sq, theta, coef, G):
-    """From the values of a Gaussian to those of one with four times its γ."""
+    """From the values of exp(-γ …) to those with four times its γ."""
     for n in range(len(K)):
         k = K[n]
         for i in range(len(k)):
@@ -122,6 +134,42 @@ def identity(K, s_sq, a_sq, theta, coef, G):
         _accumulate(G, coef[n], K[n])
 
 
+class Slope(NamedTuple):
+    """The gradient of k(s, a) with respect to a, as P s, or as P (s - a) for a radial kernel."""
+
+    P: Array  # of shape (support rows, rows)
+    radial: bool
+
+
+def gaussian_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
+    """2γ k (s - a)."""
+    gamma = theta[0]
+    return Slope(2.0 * gamma * np.exp(-gamma * _squares(inner, s_sq, a_sq)), True)
+
+
+def exponential_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
+    """γ k (s - a) / ‖s - a‖; zero at the kink."""
+    gamma, distance = theta[0], np.sqrt(_squares(inner, s_sq, a_sq))
+    apart = distance > 1e-3 * np.sqrt(s_sq.max(initial=0.0))  # else it is mostly rounding
+    P = gamma * np.exp(-gamma * distance) / np.where(apart, distance, 1.0)
+    return Slope(np.where(apart, P, 0.0), True)
+
+
+def bounded_poly_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
+    """degree γ' (γ' ⟨s, a⟩)^(degree - 1) s, where γ' shortens rows longer than √c₀."""
+    gamma, degree, most = theta
+    short_s, short_a = (np.sqrt(np.minimum(1.0, most / np.maximum(sq, most))) for sq in (s_sq, a_sq))
+    factor = gamma * np.outer(short_s, short_a)
+    if degree == 0:
+        return Slope(np.zeros_like(inner), False)
+    return Slope(degree * factor * (factor * inner) ** (int(degree) - 1), False)
+
+
+def _squares(inner: Array, s_sq: Array, a_sq: Array) -> Array:
+    """‖s - a‖² from inner products."""
+    return np.maximum(s_sq[:, None] + a_sq - 2.0 * inner, 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """k(s, a) = map(base(s, a)), with the map's parameters (γ, degree, c₀) in `theta`.
@@ -146,8 +194,8 @@ class Kernel:
         """How it is called in `kernel_weights_`."""
         if self.map is bounded_poly:
             return ("constant", "linear", "quadratic", "cubic")[int(self.theta[1])]
-        if self.map is gaussian:
-            return f"rbf(gamma={self.theta[0]:.4g})"
+        if self.map in (gaussian, exponential):
+            return f"{self.source}(gamma={self.theta[0]:.4g})"
         return self.source if isinstance(self.source, str) else self.source.__name__
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -155,8 +203,12 @@ class Kernel:
 
     def follows(self, other: Kernel) -> bool:
         """Whether the values of this kernel are the fourth powers of the other's."""
-        gaussians = self.map is gaussian and other.map is gaussian
-        return gaussians and self.theta[0] == 4.0 * other.theta[0]
+        alike = self.map is other.map and self.map in (gaussian, exponential)
+        return alike and self.theta[0] == 4.0 * other.theta[0]
+
+    def slope(self, inner: Array, s_sq: Array, a_sq: Array) -> Slope:
+        """The gradient of k(s, a) with respect to a, from inner products of shape (s, a)."""
+        return SLOPES[self.map](inner, s_sq, a_sq, self.theta)
 
     def map_tile(
         self, K: Array, s_sq: Array, a_sq: Array, coef: Array, G: Array, powers: bool = False
@@ -177,6 +229,9 @@ class Kernel:
         gamma, degree, coef0 = self.theta
         if self.map is gaussian:
             harmless = gamma * largest_sq < 2.0**10 and 1e-30 < gamma < 1e30 and largest_sq < 1e30
+        elif self.map is exponential:
+            harmless = gamma * gamma * largest_sq < 2.0**12 and 1e-15 < gamma < 1e15
+            harmless = harmless and largest_sq < 1e30
         elif self.map is bounded_poly:
             harmless = degree * np.log(gamma * min(largest_sq, coef0) + 1.0) < 60.0
         elif self.map is polynomial:
@@ -227,11 +282,16 @@ KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None], Callable[...
         bounded_poly,
         lambda K, sq, theta: (theta[0] * np.minimum(sq, theta[2])) ** theta[1],
     ),
+    "exponential": (products, exponential, _one),
     "precomputed": (precomputed_base, identity, _stored),
 }
+SLOPES = {
+    gaussian: gaussian_slope,
+    exponential: exponential_slope,
+    bounded_poly: bounded_poly_slope,
+}
 
-
-INNER = ("bounded_poly",)  # a part of sums; users have "poly"
+INNER = ("bounded_poly", "exponential")  # parts of sums; users have "poly" and "laplacian"
 NAMES = tuple(name for name in KERNELS if name not in INNER)
 
 

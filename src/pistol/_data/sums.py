@@ -26,8 +26,9 @@ class Sum:
     name: str
     degrees: tuple[int, ...]
     powers: range
+    radial: str = "rbf"
 
-    def kernels(self, typical_sq: float, features: int) -> tuple[Kernel, ...]:
+    def kernels(self, typical_sq: float, features: float) -> tuple[Kernel, ...]:
         """The kernels for rows whose mean squared distance is `typical_sq`.
 
         Polynomials are of rows with a mean squared norm of 1, shortened where they are far out.
@@ -36,8 +37,9 @@ class Sum:
         most = size * (1.0 + 3.0 * sqrt(2.0 / max(features, 1)))
         polynomials = [get_kernel("bounded_poly", 1.0 / size, m, most) for m in self.degrees]
         first = 1 if self.degrees else 0
+        anchor = 1.0 / typical_sq if self.radial == "rbf" else typical_sq**-0.5
         gaussians = [
-            get_kernel("rbf", 4.0**power / typical_sq, 1, 0.0, NARROWER ** (first + k))
+            get_kernel(self.radial, 4.0**power * anchor, 1, 0.0, NARROWER ** (first + k))
             for k, power in enumerate(self.powers)
         ]
         return (*polynomials, *gaussians)
@@ -47,4 +49,5 @@ LINEAR = Sum("linear", (0, 1), range(0))
 QUADRATIC = Sum("quadratic", (0, 1, 2), range(0))
 MIXED = Sum("mixed", (0, 1, 2, 3), range(4))
 LOCAL = Sum("local", (), range(-2, 4))
-SUMS = (LINEAR, QUADRATIC, MIXED, LOCAL)
+ROUGH = Sum("rough", (0, 1), range(-1, 3), "exponential")
+SUMS = (LINEAR, QUADRATIC, MIXED, LOCAL, ROUGH)

@@ -24,55 +24,63 @@ from ..kernels import (
     Kernel,
     bounded_poly,
     cosine,
+    exponential,
     gaussian,
     get_kernel,
     laplacian,
     precomputed_base,
 )
 from .dual import Dual, diagonal
+from .models import Expansion
 from .rule import Rule
 
+RADIAL = (gaussian, exponential)
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 
 class Gram:
     """Kernel values among all rows of Z, for sums of these kernels.
 
-    The kernels are one of any kind, or polynomials and Gaussians of one anchor each.
+    The kernels are one of any kind; or polynomials, Gaussians and exponentials, each kind of one
+    anchor.
     """
 
     def __init__(self, Z: Any, kernels: Sequence[Kernel], threads: Workers) -> None:
-        self.single = not all(kernel.map in (bounded_poly, gaussian) for kernel in kernels)
-        gaussians = [kernel for kernel in kernels if kernel.map is gaussian]
+        self.single = not all(kernel.map in (bounded_poly, *RADIAL) for kernel in kernels)
         polynomials = [kernel for kernel in kernels if kernel.map is bounded_poly]
+        self.widest: dict[Any, tuple[float, Array]] = {}
         if self.single:
-            self.L = self.E = _values(kernels[0], Z, threads)
+            self.inner = _values(kernels[0], Z, threads)
             return
         if polynomials:
             gamma, _, most = polynomials[0].theta
-            self.L = _values(get_kernel("bounded_poly", gamma, 1, most), Z, threads)
-        if gaussians:
-            widest = min(gaussians, key=lambda kernel: kernel.theta[0])
-            self.gamma, self.E = widest.theta[0], _values(widest, Z, threads)
-        self.L = self.L if polynomials else self.E
-        self.E = self.E if gaussians else self.L
+            self.inner = _values(get_kernel("bounded_poly", gamma, 1, most), Z, threads)
+        for radial in RADIAL:
+            gammas = [kernel.theta[0] for kernel in kernels if kernel.map is radial]
+            if gammas:
+                widest = next(k for k in kernels if k.map is radial and k.theta[0] == min(gammas))
+                self.widest[radial] = min(gammas), _values(widest, Z, threads)
+        if not polynomials:
+            self.inner = next(iter(self.widest.values()))[1]
 
-    def steps(self, kernels: Sequence[Kernel]) -> Array:
-        """How the loops make the values of each kernel: see `members`."""
-        if self.single:
-            return read_only(np.ones(1, np.int64))
+    def values(self, kernels: Sequence[Kernel]) -> GramValues:
+        """What the loops make the values of these kernels from, and how: see `members`."""
+        radial = next((kernel.map for kernel in kernels if kernel.map in self.widest), None)
+        gamma, values = self.widest[radial] if radial is not None else (1.0, self.inner)
         steps = [
-            -1 - round(log(kernel.theta[0] / self.gamma, 4))
-            if kernel.map is gaussian
+            1
+            if self.single
+            else -1 - round(log(kernel.theta[0] / gamma, 4))
+            if kernel.map is radial
             else int(kernel.theta[1])
             for kernel in kernels
         ]
-        return read_only(np.array(steps, np.int64))
+        return GramValues(self.inner, values, read_only(np.array(steps, np.int64)))
 
 
 def _values(kernel: Kernel, Z: Any, threads: Workers) -> Array:
     """All values of one kernel, in float32 where there are many of at most about one."""
-    n, small = Z.shape[0], kernel.map in (gaussian, laplacian, cosine, bounded_poly)
+    n, small = Z.shape[0], kernel.map in (*RADIAL, laplacian, cosine, bounded_poly)
     dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
     if kernel.base is precomputed_base:
         return read_only(np.ascontiguousarray(Z, dtype))
@@ -87,7 +95,9 @@ def _values(kernel: Kernel, Z: Any, threads: Workers) -> Array:
         out[:, at] = K
 
     threads.run([partial(stripe, slice(lo, min(lo + BLOCK, n))) for lo in range(0, n, BLOCK)])
-    diagonal(kernel, out, sq)  # which may refuse them
+    k_xx = diagonal(kernel, out, sq)  # which may refuse them
+    if kernel.map in RADIAL:
+        np.fill_diagonal(out, k_xx)  # which rounding has moved away from 1
     if dtype == np.float64:  # the last bits depend on where a row stands among the others
         grid = 2.0 ** (np.frexp(np.abs(out).max(initial=0.0))[1] - 36)
         out = np.rint(out / grid) * grid
@@ -109,9 +119,9 @@ class GramRun:
     ) -> None:
         self.gram, self.kernels, self.rule = gram, kernels, rule
         self.Z, self.ids, self.n_jobs = Z, ids, n_jobs
-        self.values, n = GramValues(gram.L, gram.E, gram.steps(kernels)), len(gram.L)
+        self.values, n = gram.values(kernels), len(gram.inner)
         self.S = rule.scalars(len(kernels), outputs)
-        self.g = np.zeros((len(kernels), outputs, n), gram.L.dtype)
+        self.g = np.zeros((len(kernels), outputs, n), gram.inner.dtype)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
 
     @property
@@ -137,9 +147,15 @@ class GramRun:
         out = np.empty((len(at), self.coef.shape[1]))
         coef = self.model()
         size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
-        coef = np.ascontiguousarray(coef / size, self.gram.L.dtype)
+        coef = np.ascontiguousarray(coef / size, self.gram.inner.dtype)
         expand_gram(self.values, coef, read_only(at), out)
         return out * size
+
+    def expansion(self) -> Expansion:
+        """f̄ so far as a function of scaled rows."""
+        return Expansion(
+            self.kernels, self.ids, self.Z, sq_norms(self.Z), self.model(), self.n_jobs
+        )
 
     def snapshot(self) -> tuple[Array, Array, Scalars]:
         """What has been learned so far."""

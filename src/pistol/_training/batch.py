@@ -11,12 +11,14 @@ import numpy as np
 
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
+from .._data.metric import weighted
 from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
 from .._learners import Chunk, Learner, Rule
 from .families import Candidate, Data, Family
 from .fitted import Columns, Counts, Fitted, Online
 from .plan import Plan, Race, make_plan
-from .race import Folds, Racer, Run, assign_folds, one_pass, race
+from .metric import Level, levels
+from .race import Contest, Folds, Racer, Run, assign_folds, one_pass
 from .stream import begin_stream, learn_stream
 from .tasks import Task
 from .watch import Watch
@@ -97,7 +99,12 @@ def _shuffled(
         return watch.end(_race(work, plan.race, watch).fitted)
     chosen = _race(_sample(work, plan.race.sample), plan.race, None)
     passes = max(1, min(chosen.fitted.passes, plan.passes))
-    work = work._replace(data=scaled._replace(X=family.compact(scaled.X)))
+    scaler = chosen.fitted.scaler
+    if scaler is not blank.scaler:
+        scaled = scaled._replace(X=weighted(scaled.X, scaler.weight))
+    work = work._replace(
+        data=scaled._replace(X=family.compact(scaled.X)), blank=replace(blank, scaler=scaler)
+    )
     watch.begin(passes * (plan.orders or 1))
     return watch.end(_orders(work, chosen.candidate, plan.orders or 1, passes, watch, True))
 
@@ -175,21 +182,26 @@ class _Chosen(NamedTuple):
 
 def _race(work: _Work, plan: Race, watch: Watch | None) -> _Chosen:
     """A race, and the shuffled orders of all rows that follow it."""
-    data, family = work.data, work.problem.family
+    data, family, task = work.data, work.problem.family, work.problem.task
     seed = int(work.setup.random().randint(2**31 - 1))
     rounds = shuffled(work.hashes, work.rounds, 0)
-    groups = work.problem.task.groups(data.Y)[rounds.rows]
+    groups = task.groups(data.Y)[rounds.rows]
     folds = Folds(rounds, assign_folds(groups, rounds.r, plan.folds), plan.folds, seed)
     rule = work.problem.rule(float(data.weight.sum()), work.size)
     V = read_only(data.Y[rounds.rows])
-    loss = work.problem.task.held_out_loss(V, rounds.r, rule)
     with workers(family.n_jobs) as threads, one_blas_thread():
-        candidates = family.candidates(data.X, data.weight, work.blank.scaler)
-        makers = family.runs(candidates, data, rule, threads)
-        for best in race(makers, data.Y, folds, loss, plan.most, threads):
-            if watch is not None and _stopped(work, best, rule, watch):
+        contest = Contest(data.Y, folds, task.held_out_loss(V, rounds.r, rule), threads)
+        for level in levels(contest, family, data, work.blank.scaler, rule, plan.most):
+            if watch is not None and _stopped(work, level, rule, watch):
                 break
-        more = [makers[best.number]() for _ in range(plan.full)]
+        best, scaler = level.best, level.scaler(work.blank.scaler)
+        if scaler is not work.blank.scaler:
+            data = data._replace(X=weighted(data.X, scaler.weight))
+        candidate = family.candidates(data.X, data.weight, scaler)[best.number]
+        more = []
+        if plan.full:
+            (make,) = family.runs([candidate], data, rule, threads)
+            more = [make() for _ in range(plan.full)]
         every = np.arange(len(rounds.rows))
         threads.run(
             [
@@ -199,11 +211,12 @@ def _race(work: _Work, plan: Race, watch: Watch | None) -> _Chosen:
                 for i, run in enumerate(more)
             ]
         )
-    fitted = _so_far(work, best, rule)
-    full = [run.learner() for run in more]
-    learners = [*fitted.learners, *full] if plan.keep else full or fitted.learners
-    T = work.problem.task.temperature(best.held_out, V, rounds.r)
-    return _Chosen(candidates[best.number], replace(fitted, learners=learners, temperature=T))
+    learners = [run.learner() for run in more]
+    T = task.temperature(best.held_out, V, rounds.r)
+    fitted = _so_far(work, level, rule)
+    return _Chosen(
+        candidate, replace(fitted, learners=learners, scaler=scaler, temperature=T)
+    )
 
 
 def _all_passes(
@@ -213,17 +226,24 @@ def _all_passes(
         one_pass(run, V, rounds, among, (*seed, number))
 
 
-def _stopped(work: _Work, best: Racer, rule: Rule, watch: Watch) -> bool:
+def _stopped(work: _Work, level: Level, rule: Rule, watch: Watch) -> bool:
     """Show what the race has come to; whether a callback asks to stop."""
     if not watch.active:
         return False
     watch.begin_pass()
-    return watch.end_pass(_online(work, best, rule), lambda: _so_far(work, best, rule))
+    return watch.end_pass(_online(work, level.best, rule), lambda: _so_far(work, level, rule))
 
 
-def _so_far(work: _Work, best: Racer, rule: Rule) -> Fitted:
-    online = _online(work, best, rule)
-    return replace(work.blank, learners=best.learners(), passes=best.passes, online=online)
+def _so_far(work: _Work, level: Level, rule: Rule) -> Fitted:
+    """What the first fold of the best candidate so far has learned."""
+    online = _online(work, level.best, rule)
+    return replace(
+        work.blank,
+        learners=level.best.learners()[:1],
+        scaler=level.scaler(work.blank.scaler, 0),
+        passes=level.best.passes,
+        online=online,
+    )
 
 
 def _online(work: _Work, best: Racer, rule: Rule) -> Online:

@@ -6,13 +6,14 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.threads import Workers
 from .._compiled.types import Array, pick
+from .._data.metric import Weighted
 from .._data.ordering import content, mix
 from .._data.origin import OriginScaler, origin_scaler
 from .._data.scaling import (
@@ -33,6 +34,8 @@ from ..kernels import NAMES, Kernel, get_kernel, scale_gamma
 from .plan import Limits
 from .race import Run
 
+METRICS = 2  # rounds of the metric
+WIDEST = 4096  # features: with more of them there is no metric
 Candidate = tuple[Kernel, ...]  # the kernels of a sum; none for linear models
 
 
@@ -87,6 +90,11 @@ class Family(Protocol):
     ) -> list[Callable[[], Run]]:
         """Makers of runs for a race between candidates."""
 
+    scout: ClassVar[int]  # the number of the candidate whose gradients say which features matter
+
+    def metrics(self, Z: Any) -> int:
+        """How many times a race finds a metric for these scaled rows."""
+
     def compact(self, Z: Any) -> Any:
         """Scaled rows as they are kept where there are many."""
 
@@ -110,6 +118,7 @@ class KernelFamily:
     coef0: float = 0.0
     scaling: bool = True
     n_jobs: int | None = None
+    metric: bool = True
 
     @classmethod
     def checked(cls, *parameters: Any) -> KernelFamily:
@@ -192,6 +201,12 @@ class KernelFamily:
             for kernels in candidates
         ]
 
+    scout: ClassVar[int] = SUMS.index(MIXED)
+
+    def metrics(self, Z: Any) -> int:
+        """Twice, unless there is one feature, or more of them than can be looked at."""
+        return METRICS if self.auto and self.metric and 1 < Z.shape[1] <= WIDEST else 0
+
     def compact(self, Z: Any) -> Any:
         """Scaled rows in float32, which loses nothing that matters."""
         return Z.astype(np.float32) if self.auto else Z
@@ -272,6 +287,12 @@ class LinearFamily:
         features, outputs = data.X.shape[1], data.Y.shape[1]
         return [lambda: RowsRun(self.learner((), features, outputs, rule), data.X)]
 
+    scout: ClassVar[int] = 0
+
+    def metrics(self, Z: Any) -> int:
+        """Never: the weights of a linear model say it all."""
+        return 0
+
     def compact(self, Z: Any) -> Any:
         """The rows as they are."""
         return Z
@@ -324,6 +345,6 @@ def _with_row(moments: Moments, row: Any) -> Moments:
     return known
 
 
-def _varying(scaler: Any) -> int:
-    """In how many features the rows differ."""
-    return max(int(scaler.varies.sum()), 1)
+def _varying(scaler: Any) -> float:
+    """In how many features the rows differ, as if all of these counted the same."""
+    return scaler.effective if isinstance(scaler, Weighted) else max(int(scaler.varies.sum()), 1)

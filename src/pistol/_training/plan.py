@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-FOLDS, FULL, MOST_PASSES = 5, 3, 256  # of a race on few rounds
+FOLDS, FULL, MOST_PASSES = 5, 5, 256  # of a race on few rounds
 SOME, SOME_FOLDS, SOME_FULL, SOME_PASSES = 600, 3, 2, 64  # of a race on more rounds than SOME
 FIXED_ORDERS = 5  # where the passes are given and the orders are not
 
@@ -29,7 +29,6 @@ class Race(NamedTuple):
     folds: int  # shuffled orders, each of which holds out its share of the rows
     most: int  # passes at most
     full: int  # shuffled orders of all rows that follow
-    keep: bool  # whether the models of the race are part of the average
     sample: int = 0  # rounds of the race, where it is not on all rows
 
 
@@ -66,7 +65,7 @@ def make_plan(
     if not limits.sample:
         return Plan(None, chosen, 1)
     sample = int(limits.sample / outputs**0.25)
-    race = _race(sample, None if free else chosen)._replace(full=0, keep=False, sample=sample)
+    race = _race(sample, None if free else chosen)._replace(full=0, sample=sample)
     most = max(1, min(limits.most_repeats, limits.repeated // rounds))
     return Plan(race, chosen, most)
 
@@ -75,5 +74,5 @@ def _race(rounds: int, orders: int | None) -> Race:
     some = rounds > SOME
     folds, full = (SOME_FOLDS, SOME_FULL) if some else (FOLDS, FULL)
     if orders is not None:
-        folds, full = orders, 0
-    return Race(folds, SOME_PASSES if some else MOST_PASSES, full, keep=not (some and full))
+        folds, full = orders, orders
+    return Race(folds, SOME_PASSES if some else MOST_PASSES, full)

@@ -21,7 +21,7 @@ from .._learners import Chunk, Learner
 
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
-ON = {2: 3, 4: 2, 16: 1}  # after so many passes only the best so many candidates go on
+SURVIVORS = {2: 3, 4: 2, 16: 1}  # after so many passes only the best so many candidates go on
 
 
 class Run(Protocol):
@@ -68,11 +68,18 @@ class Racer:
     number: int
     runs: list[Run]
     best: float = np.inf
-    passes: int = 0
+    passes: int = 0  # when it did best
+    done: int = 0  # so far
     kept: list[Any] = field(default_factory=list)
     held_out: Array = field(default_factory=lambda: np.empty(0))  # scores of held-out rounds
     first: list[Chunk] = field(default_factory=list)  # first passes, one per fold
     idle: int = 0  # doublings that brought nothing
+    still: bool = False  # nothing was learned in the last pass: nothing ever will be
+
+    @property
+    def improving(self) -> bool:
+        """Whether more passes may bring more."""
+        return not self.still and self.idle < (2 if self.done <= EARLY else 1)
 
     def learners(self) -> list[Learner]:
         """What it had learned when it did best, one learner per fold."""
@@ -89,47 +96,38 @@ def assign_folds(groups: Array, r: Array, k: int) -> Array:
     return fold
 
 
-def race(
-    makers: Sequence[Callable[[], Run]],
-    V: Array,
-    folds: Folds,
-    loss: Callable[[Array], float],
-    most: int,
-    threads: Workers,
-) -> Iterator[Racer]:
-    """Run all candidates on all folds and yield the best so far after each doubling of the passes.
+class Contest(NamedTuple):
+    """What all candidates are given: targets, folds, the loss to compare, and threads."""
 
-    Parameters
-    ----------
-    makers : sequence of callables
-        Each makes a run of one candidate that has learned nothing yet.
-    V : array of shape (rows, outputs)
-        Scaled targets.
-    folds : Folds
-        Rounds and what each fold holds out.
-    loss : callable
-        From scores of all rounds, each by the fold that held it out, to the loss to compare.
-    most : int
-        The most passes.
-    threads : Workers
-        Who runs them.
-    """
-    candidates = [Racer(i, [make() for _ in range(folds.k)]) for i, make in enumerate(makers)]
-    racing, done, mark = list(candidates), 0, 1
-    while racing and mark <= most:
+    V: Array  # scaled targets of all rows
+    folds: Folds
+    loss: Callable[[Array], float]  # of scores of all rounds, each by the fold that held it out
+    threads: Workers
+
+    def race(self, racers: list[Racer], most: int) -> Iterator[Racer]:
+        """Let all candidates learn and yield the best so far after each doubling of the passes.
+
+        Those that fall behind, and those that do not improve any more, stop early.
+        """
+        racing = [racer for racer in racers if racer.improving and racer.done < most]
+        while racing:
+            mark = max(1, 2 * racing[0].done)
+            self.go_on(racing, mark)
+            racing = [racer for racer in racing if racer.improving and mark < most]
+            racing = sorted(racing, key=lambda racer: racer.best)[: SURVIVORS.get(mark)]
+            yield min(racers, key=lambda racer: racer.best)
+
+    def go_on(self, racers: list[Racer], mark: int) -> None:
+        """Let these candidates learn until each has had so many passes."""
+        k = self.folds.k
         tasks = [
-            partial(_passes, run, V, folds, i, range(done, mark))
-            for candidate in racing
-            for i, run in enumerate(candidate.runs)
+            partial(_passes, run, self.V, self.folds, i, range(racer.done, mark))
+            for racer in racers
+            for i, run in enumerate(racer.runs)
         ]
-        results = threads.run(tasks)
-        for number, candidate in enumerate(racing):
-            mine = results[number * folds.k : (number + 1) * folds.k]
-            _judge(candidate, mine, folds, loss, mark)
-        racing = [c for c in racing if c.idle < (2 if mark <= EARLY else 1)]
-        racing = sorted(racing, key=lambda c: c.best)[: ON.get(mark)]
-        done, mark = mark, 2 * mark
-        yield min(candidates, key=lambda c: c.best)
+        results = self.threads.run(tasks)
+        for number, racer in enumerate(racers):
+            _judge(racer, results[number * k : (number + 1) * k], self.folds, self.loss, mark)
 
 
 class _Passes(NamedTuple):
@@ -154,17 +152,17 @@ def one_pass(run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, 
     return Chunk(rows, r, run.learn(V, rows, r))
 
 
-def _judge(candidate: Racer, results: list[_Passes], folds: Folds, loss: Any, mark: int) -> None:
+def _judge(racer: Racer, results: list[_Passes], folds: Folds, loss: Any, mark: int) -> None:
     """Note how a candidate does after so many passes."""
-    if mark == 1:
-        candidate.first = [result.chunk for result in results]
+    if racer.done == 0:
+        racer.first = [result.chunk for result in results]
     scores = np.zeros((len(folds.fold), results[0].scores.shape[1]))
     for i, result in enumerate(results):
         scores[folds.fold == i] = result.scores
     value = loss(scores)
-    candidate.idle = 0 if value < (1 - GAIN) * candidate.best else candidate.idle + 1
-    if value < candidate.best:
-        candidate.best, candidate.passes, candidate.held_out = value, mark, scores
-        candidate.kept = [run.snapshot() for run in candidate.runs]
-    if not any(result.moved for result in results):  # nothing was learned: nothing ever will be
-        candidate.idle = EARLY
+    racer.done = mark
+    racer.idle = 0 if value < (1 - GAIN) * racer.best else racer.idle + 1
+    racer.still = not any(result.moved for result in results)
+    if value < racer.best:
+        racer.best, racer.passes, racer.held_out = value, mark, scores
+        racer.kept = [run.snapshot() for run in racer.runs]

@@ -1,0 +1,81 @@
+"""A metric: what scaled features are multiplied by, so that those that matter count more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._compiled.types import Array, read_only
+
+FAINT = 2.0**-20  # of the largest weight: a feature that hardly counts can still be recovered
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Rows are scaled, then every feature is multiplied by its weight."""
+
+    scaler: Any
+    weight: Array
+
+    @property
+    def features(self) -> int:
+        """Of scaled rows."""
+        return self.scaler.features
+
+    @property
+    def varies(self) -> Array:
+        """Which features are not dropped."""
+        return self.scaler.varies
+
+    @property
+    def effective(self) -> float:
+        """How many features of equal weight would be as many: (Σ w²)² / Σ w⁴."""
+        square = np.square(self.weight[self.varies] / max(self.weight.max(initial=0.0), 1e-300))
+        return float(square.sum() ** 2 / max(np.square(square).sum(), 1e-300)) if square.any() else 1
+
+    def transform(self, X: Any) -> Any:
+        """The scaled and weighted rows."""
+        return weighted(self.scaler.transform(X), self.weight)
+
+    def inverse_transform(self, Z: Any) -> Any:
+        """Rows from scaled and weighted rows."""
+        return self.scaler.inverse_transform(weighted(Z, 1.0 / self.weight))
+
+    def grown(self, X: Any) -> Weighted:
+        """This scaler: it knows all features."""
+        return self
+
+
+def weighted(Z: Any, weight: Array) -> Any:
+    """The rows with every feature multiplied by its weight."""
+    if sp.issparse(Z):
+        data = (Z.data * weight[Z.indices]).astype(Z.dtype)
+        return sp.csr_array((data, Z.indices, Z.indptr), shape=Z.shape)
+    return (Z * weight).astype(Z.dtype, copy=False)
+
+
+def metric_weights(weight: Array, squares: Array) -> Array:
+    """Weights from mean squared derivatives with respect to features of these weights.
+
+    The derivative with respect to the unweighted feature is weight times as large. The mean of the
+    squares of all weights is 1.
+    """
+    size = weight * np.sqrt(squares)
+    largest = size.max(initial=0.0)
+    if not (np.isfinite(largest) and largest > 0):
+        return weight
+    return normalised(np.maximum(size / largest, FAINT))
+
+
+def mean_weights(weights: Array) -> Array:
+    """The root mean square of the weights that several folds have found."""
+    return normalised(np.sqrt(np.square(weights).mean(axis=0)))
+
+
+def normalised(weight: Array) -> Array:
+    """Weights in steps of 2^-30, with a mean square of about 1."""
+    size = np.sqrt(np.square(weight).mean())
+    return read_only(np.maximum(np.rint(weight / size * 2.0**30), 1.0) / 2.0**30)

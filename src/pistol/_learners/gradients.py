@@ -1,0 +1,46 @@
+"""How much f depends on each feature: mean squares of its partial derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._compiled.rows import sq_norms
+from .._compiled.types import Array
+from .models import Expansion
+
+PART = 64  # rows whose gradients are computed together
+
+
+def mean_squares(model: Expansion, A: Any, weight: Array) -> Array:
+    """The mean over the rows of A of Σ_j (∂f_j/∂x_i)², one number per feature i.
+
+    f_j = Σ_n Σ_q coef[q, j, n] k_q(s_n, ·), so its gradient is a sum of support rows, weighted by the
+    slopes of the kernels: one matrix product.
+    """
+    size = max(float(np.abs(model.coef).max(initial=0.0)), 1e-300)  # squares may overflow
+    coef = (model.coef / size).transpose(2, 1, 0).astype(np.float32)  # (support rows, outputs, kernels)
+    S, s_sq = model.rows.astype(np.float32), model.sq.astype(np.float32)
+    total = np.zeros(S.shape[1])
+    for lo in range(0, A.shape[0], PART):
+        at = slice(lo, min(lo + PART, A.shape[0]))
+        G = _gradients(model, coef, S, s_sq, A[at].astype(np.float32))
+        total += weight[at] @ np.square(G, dtype=np.float64).sum(axis=0)
+    return size * (size * (total / max(weight.sum(), 1e-300)))
+
+
+def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any) -> Array:
+    """∂f_j/∂x_i at the rows of A, of shape (outputs, rows, features)."""
+    inner = S @ A.T
+    inner = inner.toarray() if sp.issparse(inner) else inner
+    slopes = [kernel.slope(inner, s_sq, sq_norms(A).astype(np.float32)) for kernel in model.kernels]
+    P = np.stack([slope.P for slope in slopes], axis=1).astype(np.float32, copy=False)
+    H = coef @ P  # (support rows, outputs, rows): what each support row counts
+    radial = [q for q, slope in enumerate(slopes) if slope.radial]
+    own = (coef[:, :, radial] @ P[:, radial]).sum(axis=0)
+    flat = np.ascontiguousarray(H.transpose(1, 2, 0)).reshape(-1, S.shape[0])
+    G = np.asarray(flat @ S).reshape(*own.shape, -1)
+    dense = A.toarray() if sp.issparse(A) else A
+    return G - own[:, :, None] * dense

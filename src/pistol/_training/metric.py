@@ -1,0 +1,94 @@
+"""Rounds of the metric: a race, the gradients of what was learned, and the race again in their metric.
+
+Features in which f is steep get a larger weight, others a smaller one. Each fold learns its metric from
+the rows that it learns from, so that its held-out rows can tell whether the metric helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compiled.types import Array
+from .._data.metric import Weighted, mean_weights, metric_weights, weighted
+from .._learners import Rule
+from .._learners.gradients import mean_squares
+from .families import Data, Family
+from .race import Contest, Racer, Run
+
+SHORT = 16  # passes of a race while the metric is still to be learned
+SCOUT = 8  # passes before the gradients are looked at
+SAMPLE = 256  # rounds at which they are
+
+
+class Level(NamedTuple):
+    """A race in one metric: the best candidate so far, and the weights of each fold."""
+
+    best: Racer
+    weights: Array | None  # of shape (folds, features); None: all features count the same
+
+    def scaler(self, scaler: Any, fold: int | None = None) -> Any:
+        """The scaler of one fold, or of the mean over the folds."""
+        if self.weights is None:
+            return scaler
+        weight = mean_weights(self.weights) if fold is None else self.weights[fold]
+        return Weighted(scaler, weight)
+
+
+def levels(
+    contest: Contest, family: Family, data: Data, scaler: Any, rule: Rule, most: int
+) -> Iterator[Level]:
+    """Race after race, each in the metric that the one before has found; yields the best so far."""
+    rounds, weights, best = family.metrics(data.X), None, None
+    for number in range(rounds + 1):
+        racers = _racers(contest, family, data, scaler, rule, weights)
+        for leader in contest.race(racers, min(most, SHORT) if rounds else most):
+            level = Level(leader, weights)
+            yield level if best is None or leader.best <= best.best.best else best
+        best = level if best is None or level.best.best <= best.best.best else best
+        if number < rounds:
+            weights = _looked_up(contest, racers[family.scout], weights)
+    assert best is not None
+    for leader in contest.race([best.best], most):
+        yield best._replace(best=leader)
+
+
+def _racers(
+    contest: Contest, family: Family, data: Data, scaler: Any, rule: Rule, weights: Array | None
+) -> list[Racer]:
+    """All candidates on all folds, each fold in its own metric."""
+    k = contest.folds.k
+    if weights is None:
+        makers = [makers_of(family, data, scaler, rule, contest)] * k
+    else:
+        makers = [
+            makers_of(family, data._replace(X=weighted(data.X, w)), Weighted(scaler, w), rule, contest)
+            for w in weights
+        ]
+    return [Racer(c, [fold[c]() for fold in makers]) for c in range(len(makers[0]))]
+
+
+def makers_of(
+    family: Family, data: Data, scaler: Any, rule: Rule, contest: Contest
+) -> list[Callable[[], Run]]:
+    """What makes runs of each candidate on these rows."""
+    candidates = family.candidates(data.X, data.weight, scaler)
+    return family.runs(candidates, data, rule, contest.threads)
+
+
+def _looked_up(contest: Contest, scout: Racer, before: Array | None) -> Array:
+    """The metric that the gradients of a candidate suggest, for each fold."""
+    if scout.done < SCOUT and not scout.still:
+        contest.go_on([scout], SCOUT)
+    rounds = contest.folds.rounds
+    found = []
+    for i, run in enumerate(scout.runs):
+        at = contest.folds.learned(i)
+        at = at[:: max(1, len(at) // SAMPLE)]
+        model: Any = run.expansion()
+        squares = mean_squares(model, model.rows[rounds.rows[at]], rounds.r[at])
+        weight = np.ones(len(squares)) if before is None else before[i]
+        found.append(metric_weights(weight, squares))
+    return np.array(found)
