@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .._compiled.threads import Workers
 from .._compiled.types import Array, pick
+from .._data.bends import Bent, bent_scaler
 from .._data.metric import Weighted
 from .._data.ordering import content, mix
 from .._data.origin import OriginScaler, origin_scaler
@@ -73,7 +74,7 @@ class Family(Protocol):
     def content(self, data: Data) -> Array:
         """A hash of every row."""
 
-    def scaler(self, X: Any, weight: Array) -> Any:
+    def scaler(self, X: Any, weight: Array, hashes: Array) -> Any:
         """How the rows of a data set are scaled."""
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
@@ -116,7 +117,7 @@ class KernelFamily:
     gamma: Any = "scale"
     degree: float = 3
     coef0: float = 0.0
-    scaling: bool = True
+    scaling: bool | str = True
     n_jobs: int | None = None
     metric: bool = True
 
@@ -164,11 +165,12 @@ class KernelFamily:
             return mix((data.ids + 1).astype(np.uint64))
         return content(data.X, data.Y, data.weight)
 
-    def scaler(self, X: Any, weight: Array) -> Scaler | Unscaled:
+    def scaler(self, X: Any, weight: Array, hashes: Array) -> Bent | Scaler | Unscaled:
         """Only sums of kernels take scaled rows."""
-        if self.auto and self.scaling:
-            return scaler_of(X, weight)
-        return Unscaled(X.shape[1])
+        if not (self.auto and self.scaling):
+            return Unscaled(X.shape[1])
+        standard = self.scaling == "standard"
+        return scaler_of(X, weight) if standard else bent_scaler(X, weight, hashes)
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
         """Four sums of kernels, or the one kernel that was named."""
@@ -218,7 +220,8 @@ class KernelFamily:
             return Unscaled(d), None
         if not self.scaling:
             return Unscaled(d), Moments(d)
-        return Scaler(np.zeros(d), np.ones(d), not stays_sparse(X, whole=False)), Moments(d)
+        scaler = Scaler(np.zeros(d), np.ones(d), not stays_sparse(X, whole=False))
+        return scaler if self.scaling == "standard" else Bent(scaler), Moments(d)
 
     def touched(self, X: Any, scaler: Any) -> Any:
         """All: support rows are added, none is changed."""
@@ -227,8 +230,12 @@ class KernelFamily:
     def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
         """Another scaler and other kernels, made for it."""
         known = _with_row(moments, row)
-        now = known.scaler(scaler.centred).faintly() if self.scaling else scaler
-        square = known.typical_square(now.scale if self.scaling else 1.0)
+        now, scale = scaler, 1.0
+        if self.scaling:
+            straight = scaler.scaler if isinstance(scaler, Bent) else scaler
+            now = known.scaler(straight.centred).faintly()
+            scale, now = now.scale, Bent(now) if isinstance(scaler, Bent) else now
+        square = known.typical_square(scale)
         if (now is scaler or scaler.near(now)) and near(typical_sq, square):
             return None
         kernels = MIXED.kernels(square, _varying(now))
@@ -260,7 +267,7 @@ class LinearFamily:
         """Hashes of the rows."""
         return content(data.X, data.Y, data.weight)
 
-    def scaler(self, X: Any, weight: Array) -> Any:
+    def scaler(self, X: Any, weight: Array, hashes: Array) -> Any:
         """Dense rows are centred, because per-coordinate learning needs it; sparse rows stay."""
         if not self.scaling or sp.issparse(X):
             return _unscaled(X)
