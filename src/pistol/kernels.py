@@ -158,7 +158,9 @@ def exponential_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> S
 def bounded_poly_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
     """degree γ' (γ' ⟨s, a⟩)^(degree - 1) s, where γ' shortens rows longer than √c₀."""
     gamma, degree, most = theta
-    short_s, short_a = (np.sqrt(np.minimum(1.0, most / np.maximum(sq, most))) for sq in (s_sq, a_sq))
+    short_s, short_a = (
+        np.sqrt(np.minimum(1.0, most / np.maximum(sq, most))) for sq in (s_sq, a_sq)
+    )
     factor = gamma * np.outer(short_s, short_a)
     if degree == 0:
         return Slope(np.zeros_like(inner), False)
@@ -205,6 +207,11 @@ class Kernel:
         """Whether the values of this kernel are the fourth powers of the other's."""
         alike = self.map is other.map and self.map in (gaussian, exponential)
         return alike and self.theta[0] == 4.0 * other.theta[0]
+
+    @property
+    def smooth(self) -> bool:
+        """Whether its gradient is known."""
+        return self.map in SLOPES
 
     def slope(self, inner: Array, s_sq: Array, a_sq: Array) -> Slope:
         """The gradient of k(s, a) with respect to a, from inner products of shape (s, a)."""
@@ -285,7 +292,7 @@ KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None], Callable[...
     "exponential": (products, exponential, _one),
     "precomputed": (precomputed_base, identity, _stored),
 }
-SLOPES = {
+SLOPES: dict[Any, Callable[[Array, Array, Array, Array], Slope]] = {
     gaussian: gaussian_slope,
     exponential: exponential_slope,
     bounded_poly: bounded_poly_slope,

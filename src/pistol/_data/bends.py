@@ -1,9 +1,9 @@
 """Robust scaling: values far out neither set the scale of a feature nor count much themselves.
 
-The scale of a feature comes from values within its *fences*, which lie twice the distance of the 5 % and
-95 % quantiles beyond these. Scaled values larger than 2 are bent towards 4, which none of them reaches.
-A feature that has many values beyond its fences is replaced by its normal scores: its ranks, spread like
-the values of a normal distribution.
+The scale of a feature comes from values within its *fences*. These lie twice the distance of the 5 %
+and 95 % quantiles beyond them. Scaled values larger than 2 are bent towards 4, which none of them
+reaches. A feature that has many values beyond its fences is replaced by its normal scores: its ranks,
+spread like the values of a normal distribution.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Bent:
         """This scaler: it knows all features."""
         return self
 
-    def near(self, other: Bent) -> bool:
+    def near(self, other: Any) -> bool:
         """Whether scaling by the other would change next to nothing."""
-        return self.scaler.near(other.scaler)
+        return isinstance(other, Bent) and self.scaler.near(other.scaler)
 
 
 def bend(Z: Array) -> Array:

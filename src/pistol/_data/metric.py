@@ -34,7 +34,9 @@ class Weighted:
     def effective(self) -> float:
         """How many features of equal weight would be as many: (Σ w²)² / Σ w⁴."""
         square = np.square(self.weight[self.varies] / max(self.weight.max(initial=0.0), 1e-300))
-        return float(square.sum() ** 2 / max(np.square(square).sum(), 1e-300)) if square.any() else 1
+        return (
+            float(square.sum() ** 2 / max(np.square(square).sum(), 1e-300)) if square.any() else 1
+        )
 
     def transform(self, X: Any) -> Any:
         """The scaled and weighted rows."""
@@ -44,9 +46,24 @@ class Weighted:
         """Rows from scaled and weighted rows."""
         return self.scaler.inverse_transform(weighted(Z, 1.0 / self.weight))
 
+    def near(self, other: Any) -> bool:
+        """Whether scaling by the other would change next to nothing."""
+        return (
+            isinstance(other, Weighted)
+            and _alike(self.weight, other.weight)
+            and (self.scaler is other.scaler or self.scaler.near(other.scaler))
+        )
+
     def grown(self, X: Any) -> Weighted:
         """This scaler: it knows all features."""
         return self
+
+
+def _alike(a: Array, b: Array) -> bool:
+    """Whether the weights that count differ by less than a quarter."""
+    large = np.maximum(a, b) > 0.25 * max(a.max(), b.max())
+    ratio = a[large] / b[large]
+    return bool((ratio < 1.25).all() and (ratio > 0.8).all())
 
 
 def weighted(Z: Any, weight: Array) -> Any:

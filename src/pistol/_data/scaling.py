@@ -210,8 +210,10 @@ class Scaler:
         """What each feature is multiplied by."""
         return self.scale
 
-    def near(self, other: Scaler) -> bool:
+    def near(self, other: Any) -> bool:
         """Whether scaling by the other would change next to nothing."""
+        if not isinstance(other, Scaler):
+            return False
         kept = self.varies
         if (kept != other.varies).any():
             return False
@@ -238,6 +240,10 @@ class Unscaled:
     def grown(self, X: Any) -> Unscaled:
         """This scaler: it knows all features."""
         return self
+
+    def near(self, other: Any) -> bool:
+        """Whether the other does nothing, too."""
+        return isinstance(other, Unscaled)
 
     def to_raw(self, weights: Array) -> Array:
         """The weights themselves."""

@@ -176,7 +176,7 @@ def check_count(name: str, value: Any, *, none: str = "", auto: bool = False) ->
 
 def check_choice(name: str, value: Any, choices: Any) -> None:
     """One of a few values."""
-    plain = value is None or isinstance(value, str)
+    plain = value is None or isinstance(value, str | bool)
     if not plain or value not in choices:
         given = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {given}; got {value!r}")

@@ -17,8 +17,8 @@ ANYTIME, ANYTIME_TARGETS = 0.5, 8.0  # b_t = this √(2α_t) where b is "anytime
 
 def kernel_family(p: Any) -> KernelFamily:
     """The family that an estimator's parameters describe."""
-    scaling = getattr(p, "scaling", True)
-    return KernelFamily.checked(p.kernel, p.gamma, p.degree, p.coef0, scaling, p.n_jobs)
+    scaling, metric = getattr(p, "scaling", True), getattr(p, "metric", True)
+    return KernelFamily.checked(p.kernel, p.gamma, p.degree, p.coef0, scaling, p.n_jobs, metric)
 
 
 def kernel_tags(estimator: Any, tags: Any) -> Any:
@@ -39,7 +39,7 @@ class PistolClassifier(Classifier, Estimator):
     Parameters
     ----------
     kernel : str or callable, default="auto"
-        "auto": a sum of kernels, one learner per kernel. Held-out rows choose between four sums,
+        "auto": a sum of kernels, one learner per kernel. Held-out rows choose between five sums,
         from linear to local; a stream uses the mixed one. Or "rbf", "laplacian", "poly", "linear",
         "cosine", "precomputed", or a function of two blocks of rows that returns the matrix of their
         kernel values.
@@ -67,8 +67,13 @@ class PistolClassifier(Classifier, Estimator):
         `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5 that
         hold out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
         4,096. None learns the rows in the order given, which `partial_fit` always does.
-    scaling : bool, default=True
-        Scale every feature, for the kernel "auto"; other kernels take the rows as they are.
+    scaling : bool or "standard", default=True
+        Scale every feature, for the kernel "auto"; other kernels take the rows as they are. True:
+        values far out neither set the scale of a feature nor count much; "standard": mean and
+        standard deviation.
+    metric : bool, default=True
+        Learn which features matter, for the kernel "auto": features are weighted by the gradients of
+        what was learned, and learned again. In `fit` held-out rows tell whether this helps.
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
@@ -92,6 +97,9 @@ class PistolClassifier(Classifier, Estimator):
         output), how many.
     kernel_weights_ : dict of str to float
         What each kernel contributes to the model: shares that sum to 1.
+    feature_importances_ : array of shape (n_features_in_,)
+        How much the model depends on each feature, for the kernel "auto": mean squares of its
+        derivatives with respect to the scaled features. They sum to 1.
     passes_ : int
         How many times the rows were learned.
     t_ : float
@@ -136,7 +144,8 @@ class PistolClassifier(Classifier, Estimator):
         average: str | None = "linear",
         passes: int | str = "auto",
         orders: int | str | None = "auto",
-        scaling: bool = True,
+        scaling: bool | str = True,
+        metric: bool = True,
         drift: bool = False,
         random_state: Any = None,
         class_weight: Any = None,
@@ -154,6 +163,7 @@ class PistolClassifier(Classifier, Estimator):
         self.passes = passes
         self.orders = orders
         self.scaling = scaling
+        self.metric = metric
         self.drift = drift
         self.random_state = random_state
         self.class_weight = class_weight
@@ -165,6 +175,7 @@ class PistolClassifier(Classifier, Estimator):
     dual_coef_ = views.dual_coef_
     n_support_ = views.n_support_
     kernel_weights_ = views.kernel_weights_
+    feature_importances_ = views.feature_importances_
     norm_ = views.kernel_norm_
 
     @staticmethod
@@ -189,7 +200,7 @@ class PistolRegressor(Regressor, Estimator):
     Parameters
     ----------
     kernel : str or callable, default="auto"
-        "auto": a sum of kernels, one learner per kernel. Held-out rows choose between four sums,
+        "auto": a sum of kernels, one learner per kernel. Held-out rows choose between five sums,
         from linear to local; a stream uses the mixed one. Or "rbf", "laplacian", "poly", "linear",
         "cosine", "precomputed", or a function of two blocks of rows that returns the matrix of their
         kernel values.
@@ -219,8 +230,13 @@ class PistolRegressor(Regressor, Estimator):
         `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5 that
         hold out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
         4,096. None learns the rows in the order given, which `partial_fit` always does.
-    scaling : bool, default=True
-        Scale every feature, for the kernel "auto"; other kernels take the rows as they are.
+    scaling : bool or "standard", default=True
+        Scale every feature, for the kernel "auto"; other kernels take the rows as they are. True:
+        values far out neither set the scale of a feature nor count much; "standard": mean and
+        standard deviation.
+    metric : bool, default=True
+        Learn which features matter, for the kernel "auto": features are weighted by the gradients of
+        what was learned, and learned again. In `fit` held-out rows tell whether this helps.
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
@@ -240,6 +256,9 @@ class PistolRegressor(Regressor, Estimator):
         output), how many.
     kernel_weights_ : dict of str to float
         What each kernel contributes to the model: shares that sum to 1.
+    feature_importances_ : array of shape (n_features_in_,)
+        How much the model depends on each feature, for the kernel "auto": mean squares of its
+        derivatives with respect to the scaled features. They sum to 1.
     passes_ : int
         How many times the rows were learned.
     t_ : float
@@ -276,7 +295,8 @@ class PistolRegressor(Regressor, Estimator):
         average: str | None = "linear",
         passes: int | str = "auto",
         orders: int | str | None = "auto",
-        scaling: bool = True,
+        scaling: bool | str = True,
+        metric: bool = True,
         drift: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -293,6 +313,7 @@ class PistolRegressor(Regressor, Estimator):
         self.passes = passes
         self.orders = orders
         self.scaling = scaling
+        self.metric = metric
         self.drift = drift
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -303,6 +324,7 @@ class PistolRegressor(Regressor, Estimator):
     dual_coef_ = views.dual_coef_
     n_support_ = views.n_support_
     kernel_weights_ = views.kernel_weights_
+    feature_importances_ = views.feature_importances_
     norm_ = views.kernel_norm_
     intercept_ = views.center_
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._compiled.types import Array
+from .._data.metric import Weighted
 from .._data.scaling import MOST
+from .._learners.gradients import mean_squares
 from .._learners.models import Expansion, Linear
 from .base import fitted, settled
 
@@ -45,6 +47,18 @@ def _shares(estimator: Any) -> dict[str, float]:
     return {kernel.name: float(share) for kernel, share in pairs}
 
 
+def _importances(estimator: Any) -> Array:
+    """Mean squared derivatives with respect to scaled features, at support rows; their sum is 1."""
+    model, scaler = _expansion(estimator), fitted(estimator).scaler
+    if not all(kernel.smooth for kernel in model.kernels):
+        raise AttributeError("feature_importances_ are there for kernel='auto' only")
+    some = model.rows[:: max(1, len(model.ids) // 512)]
+    squares = mean_squares(model, some, np.ones(some.shape[0]))
+    weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
+    squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
+    return squares / max(squares.sum(), 1e-300)
+
+
 def _weights(estimator: Any) -> Array:
     """Weights and intercepts of the user's rows and targets, one row per output."""
     known = settled(estimator)
@@ -77,6 +91,10 @@ dual_coef_ = _view(_dual_coef, "Coefficients of the support rows: one row per ou
 n_support_ = _view(lambda self: len(_support(self).ids), "Number of support rows.")
 kernel_weights_ = _view(
     _shares, "What each kernel contributes to the model: shares of its size that sum to 1."
+)
+feature_importances_ = _view(
+    _importances,
+    "How much the model depends on each feature: mean squares of its derivatives, which sum to 1.",
 )
 kernel_norm_ = _view(
     lambda self: _norm(_expansion(self).norm()), "‖f‖ of the model: a number, or one per output."

@@ -21,7 +21,9 @@ def mean_squares(model: Expansion, A: Any, weight: Array) -> Array:
     slopes of the kernels: one matrix product.
     """
     size = max(float(np.abs(model.coef).max(initial=0.0)), 1e-300)  # squares may overflow
-    coef = (model.coef / size).transpose(2, 1, 0).astype(np.float32)  # (support rows, outputs, kernels)
+    coef = (
+        (model.coef / size).transpose(2, 1, 0).astype(np.float32)
+    )  # (support rows, outputs, kernels)
     S, s_sq = model.rows.astype(np.float32), model.sq.astype(np.float32)
     total = np.zeros(S.shape[1])
     for lo in range(0, A.shape[0], PART):

@@ -155,6 +155,10 @@ class RowsRun:
         """f̄ at the rows with these numbers."""
         return self.running.model().decide(self.X[at])
 
+    def expansion(self) -> Any:
+        """f̄ as a function of scaled rows."""
+        return self.running.model()
+
     def snapshot(self) -> Any:
         """What has been learned so far."""
         return copy.deepcopy(self.running)

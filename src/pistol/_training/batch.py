@@ -16,8 +16,8 @@ from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
 from .._learners import Chunk, Learner, Rule
 from .families import Candidate, Data, Family
 from .fitted import Columns, Counts, Fitted, Online
-from .plan import Plan, Race, make_plan
 from .metric import Level, levels
+from .plan import Plan, Race, make_plan
 from .race import Contest, Folds, Racer, Run, assign_folds, one_pass
 from .stream import begin_stream, learn_stream
 from .tasks import Task
@@ -214,9 +214,7 @@ def _race(work: _Work, plan: Race, watch: Watch | None) -> _Chosen:
     learners = [run.learner() for run in more]
     T = task.temperature(best.held_out, V, rounds.r)
     fitted = _so_far(work, level, rule)
-    return _Chosen(
-        candidate, replace(fitted, learners=learners, scaler=scaler, temperature=T)
-    )
+    return _Chosen(candidate, replace(fitted, learners=learners, scaler=scaler, temperature=T))
 
 
 def _all_passes(

@@ -49,6 +49,20 @@ class Data(NamedTuple):
     ids: Array  # numbers of the rows, counted over all rows seen
 
 
+class Known(NamedTuple):
+    """What is known of the rows of a stream when its scaling is looked at."""
+
+    moments: Moments
+    typical_sq: float  # the mean squared distance of two rows, as they are scaled now
+    row: Any  # the next one, which is there before its target is learned
+
+    def statistics(self) -> Moments:
+        """Those of all rows so far, with the next one."""
+        moments = copy.copy(self.moments)
+        moments.add(self.row, np.ones(1))
+        return moments
+
+
 class Revision(NamedTuple):
     """A new scaler for a stream, and what each learner does to go on with it."""
 
@@ -105,7 +119,7 @@ class Family(Protocol):
     def touched(self, X: Any, scaler: Any) -> Any:
         """Numbers of the scaled features that learning from these rows may change."""
 
-    def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
+    def revise(self, known: Known, scaler: Any) -> Revision | None:
         """Another scaler for a stream, if what is known by now differs from what is used."""
 
 
@@ -133,6 +147,7 @@ class KernelFamily:
             check_number("gamma", family.gamma)
         check_number("degree", family.degree)
         check_number("coef0", family.coef0, closed=True)
+        check_choice("scaling", family.scaling, (True, False, "standard"))
         if not family.auto:
             get_kernel(family.kernel, 1.0, family.degree, family.coef0)
         return family
@@ -227,16 +242,12 @@ class KernelFamily:
         """All: support rows are added, none is changed."""
         return slice(None)
 
-    def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
+    def revise(self, known: Known, scaler: Any) -> Revision | None:
         """Another scaler and other kernels, made for it."""
-        known = _with_row(moments, row)
-        now, scale = scaler, 1.0
-        if self.scaling:
-            straight = scaler.scaler if isinstance(scaler, Bent) else scaler
-            now = known.scaler(straight.centred).faintly()
-            scale, now = now.scale, Bent(now) if isinstance(scaler, Bent) else now
-        square = known.typical_square(scale)
-        if (now is scaler or scaler.near(now)) and near(typical_sq, square):
+        moments = known.statistics()
+        now = self._rescaled(moments, scaler)
+        square = _typical_square(moments, now)
+        if (now is scaler or scaler.near(now)) and near(known.typical_sq, square):
             return None
         kernels = MIXED.kernels(square, _varying(now))
 
@@ -244,6 +255,16 @@ class KernelFamily:
             learner.rescale(lambda Z: now.transform(scaler.inverse_transform(Z)), kernels)
 
         return Revision(now, square, carry)
+
+    def _rescaled(self, moments: Moments, scaler: Any) -> Any:
+        """The scaler that statistics suggest, with the metric that a fit may have found."""
+        if not self.scaling:
+            return scaler
+        if isinstance(scaler, Weighted):
+            return Weighted(self._rescaled(moments, scaler.scaler), scaler.weight)
+        if isinstance(scaler, Bent):
+            return Bent(self._rescaled(moments, scaler.scaler))
+        return moments.scaler(scaler.centred).faintly()
 
 
 @dataclass(frozen=True)
@@ -320,10 +341,10 @@ class LinearFamily:
         Z = scaler.transform(X)
         return np.unique(Z.indices) if sp.issparse(Z) else slice(None)
 
-    def revise(self, moments: Moments, scaler: Any, typical_sq: float, row: Any) -> Revision | None:
+    def revise(self, known: Known, scaler: Any) -> Revision | None:
         """Another scaler; what was learned is the same function of unscaled rows."""
-        known = _with_row(moments, row)
-        now = known.scaler().faintly() if self.fit_intercept else origin_scaler(known)
+        moments = known.statistics()
+        now = moments.scaler().faintly() if self.fit_intercept else origin_scaler(moments)
         if scaler.near(now):
             return None
 
@@ -331,7 +352,7 @@ class LinearFamily:
             weights = now.from_raw(scaler.to_raw(learner.model().weights))
             learner.start_from(weights, _ratio(now.per_feature(), scaler.per_feature()))
 
-        return Revision(now, typical_sq, carry)
+        return Revision(now, known.typical_sq, carry)
 
 
 def _ratio(new: Array, old: Array) -> Array:
@@ -345,11 +366,14 @@ def _unscaled(X: Any) -> Any:
     return seen_in(X) if sp.issparse(X) and X.shape[1] > WIDE else Unscaled(X.shape[1])
 
 
-def _with_row(moments: Moments, row: Any) -> Moments:
-    """The statistics with the next row, which is there before its target is learned."""
-    known = copy.copy(moments)
-    known.add(row, np.ones(1))
-    return known
+def _typical_square(moments: Moments, scaler: Any) -> float:
+    """The mean squared distance of two rows in this scaling, from statistics of unscaled rows."""
+    scale: Any = 1.0
+    if isinstance(scaler, Weighted):
+        scale, scaler = scaler.weight, scaler.scaler
+    if isinstance(scaler, Bent):
+        scaler = scaler.scaler
+    return moments.typical_square(scale * scaler.scale if isinstance(scaler, Scaler) else scale)
 
 
 def _varying(scaler: Any) -> float:

@@ -64,7 +64,9 @@ def _racers(
         makers = [makers_of(family, data, scaler, rule, contest)] * k
     else:
         makers = [
-            makers_of(family, data._replace(X=weighted(data.X, w)), Weighted(scaler, w), rule, contest)
+            makers_of(
+                family, data._replace(X=weighted(data.X, w)), Weighted(scaler, w), rule, contest
+            )
             for w in weights
         ]
     return [Racer(c, [fold[c]() for fold in makers]) for c in range(len(makers[0]))]

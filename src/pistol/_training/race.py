@@ -7,7 +7,7 @@ candidate and the number of passes with the smallest loss on these rows win.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -21,7 +21,7 @@ from .._learners import Chunk, Learner
 
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
-SURVIVORS = {2: 3, 4: 2, 16: 1}  # after so many passes only the best so many candidates go on
+SURVIVORS = {2: 4, 4: 3, 8: 2, 16: 1}  # after so many passes only the best so many candidates go on
 
 
 class Run(Protocol):
@@ -36,6 +36,9 @@ class Run(Protocol):
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers."""
+
+    def expansion(self) -> Any:
+        """f̄ as a function of scaled rows, where a metric is to be learned from it."""
 
     def snapshot(self) -> Any:
         """What has been learned so far."""

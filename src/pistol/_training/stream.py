@@ -16,7 +16,7 @@ from .._data.scaling import ENTRIES
 from .._data.targets import Recent, TargetScaler, typical, unscaled
 from .._learners import Chunk, Dual, Learner
 from .drift import FIRST, STEP, Challengers, steps
-from .families import Data
+from .families import Data, Known
 from .fitted import Columns, Counts, Fitted, Online, Stream, challenging
 from .tasks import summed_loss
 from .watch import Watch
@@ -130,7 +130,8 @@ def _rescaled(fitted: Fitted, X: Any) -> Fitted:
     stream = fitted.stream
     if stream.moments is None:
         return fitted
-    revision = fitted.family.revise(stream.moments, fitted.scaler, stream.typical_sq, X[:1])
+    known = Known(stream.moments, stream.typical_sq, X[:1])
+    revision = fitted.family.revise(known, fitted.scaler)
     if revision is None:
         return fitted
     for learner in everyone(fitted):
