@@ -17,7 +17,7 @@ from .sources import POOL, Data, Loader
 Rng = np.random.Generator
 Change = Callable[[Array, Rng], Array]
 CODE, CODED = -999.0, 0.03  # what stands for "unknown", and in which share of the cells
-SPIKE, SPACING = 1e6, 500  # one cell of the first feature in so many rows
+SPIKE, SPACING = 1e6, 200  # one cell of the first feature in so many rows
 GROUPS, LEVELS = 25, 20  # of the flags
 
 
@@ -52,7 +52,7 @@ def codes(z: Array, rng: Rng) -> Array:
 
 
 def spikes(z: Array, rng: Rng) -> Array:
-    """A million in the first feature of one row in 500: about four such cells among 2,000 rows."""
+    """A million in the first feature of one row in 200: about five such cells among 1,000 rows."""
     z = z.copy()
     z[::SPACING, 0] = SPIKE
     return z

@@ -109,7 +109,7 @@ def _frame_errors(axes: Any, most: float) -> None:
         axis.set_ticks(TICKS, [f"≤ {FLOOR:g}", *(f"{tick:g}" for tick in TICKS[1:])])
         axis.set_minor_locator(NullLocator())
     limits = FLOOR / 1.2, 1.3 * most
-    axes.set(xlim=limits, ylim=limits, aspect="equal")
+    axes.set(xlim=limits, ylim=limits, aspect="equal", anchor="N")
     for kind, mark in KIND_MARKS.items():
         label = f"{kind}, {ALLOWED[kind]:.1f} points allowed"
         axes.scatter([], [], color=BLUE, marker=mark, label=label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -193,10 +193,13 @@ def _variants(cells: Sequence[Cell], percent: bool) -> list[str]:
         "tasks with larger, smaller error", "its time to fit over that of `pistol`, sums",
     ]  # fmt: skip
     text = ["`pistol` with a part of the defaults switched off, and in other units:", ""]
-    part = [cell for cell in cells if cell.method in names]
-    tasks = {cell.task for cell in part}
-    part += [cell for cell in cells if cell.method == "pistol" and cell.task in tasks]
-    return [*text, *markdown(header, rows), *_tasks(part, ["pistol", *names], percent)]
+    found, methods = values(cells), ["pistol", *names]
+    tasks = [
+        [task, *_scores(found[task], methods, percent)]
+        for task in _sorted(cells)
+        if set(names) & found.get(task, {}).keys()
+    ]
+    return [*text, *markdown(header, rows), *markdown(["task", *methods], tasks)]
 
 
 def _variant(cells: Sequence[Cell], name: str) -> list[str]:
@@ -216,20 +219,30 @@ def _variant(cells: Sequence[Cell], name: str) -> list[str]:
 
 
 def _tasks(cells: Sequence[Cell], methods: Sequence[str], percent: bool) -> list[str]:
-    found, by_task = values(cells), {cell.task: cell for cell in cells}
-    rows = []
-    for task in sorted(by_task, key=lambda task: (by_task[task].rows, task)):
-        cell, scores = by_task[task], found.get(task, {})
-        means = {m: np.mean(list(v.values())) for m, v in scores.items() if m in methods}
-        best = min(means.values(), default=None)
-        texts = [_cell(list(scores.get(m, {}).values()), percent) for m in methods]
-        shown = [f"**{t}**" if means.get(m) == best else t for m, t in zip(methods, texts)]
+    """One row per task, the smallest first."""
+    found, rows = values(cells), []
+    for task, cell in _sorted(cells).items():
         kind = [SHORT[TASKS[task].kind]] if percent else []
-        rows += [
-            [task, *kind, f"{cell.rows:,} × {cell.features:,}", _searched(cells, task), *shown]
-        ]
+        size = [f"{cell.rows:,} × {cell.features:,}", _searched(cells, task)]
+        rows += [[task, *kind, *size, *_scores(found.get(task, {}), methods, percent)]]
     kind = ["classes"] if percent else []
     return markdown(["task", *kind, "rows × features", "searched on", *methods], rows)
+
+
+def _sorted(cells: Sequence[Cell]) -> dict[str, Cell]:
+    """Task → one of its cells, the smallest task first."""
+    return {c.task: c for c in sorted(cells, key=lambda c: (c.rows, c.task))}
+
+
+def _scores(
+    found: Mapping[str, Mapping[int, float]], methods: Sequence[str], percent: bool
+) -> list[str]:
+    """The scores of a task, the best mean in bold."""
+    scores = {m: list(found.get(m, {}).values()) for m in methods}
+    means = {m: np.mean(v) for m, v in scores.items() if v}
+    texts = {m: _cell(v, percent) for m, v in scores.items()}
+    best = {m for m in means if means[m] == min(means.values())}
+    return [f"**{text}**" if m in best else text for m, text in texts.items()]
 
 
 def _searched(cells: Sequence[Cell], task: str) -> str:
