@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from joblib import parallel_config
 from rich.console import Console
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
@@ -17,9 +18,12 @@ from typer.testing import CliRunner
 
 from pistol_lab import benchmarks, cli
 from pistol_lab.benchmarks.quality import (
+    ablation,
     benchmark,
     cells,
     compare,
+    goals,
+    made,
     plots,
     run,
     search,
@@ -27,6 +31,7 @@ from pistol_lab.benchmarks.quality import (
     table,
     tasks,
 )
+from pistol_lab.benchmarks.quality.boosting import EXTRA
 from pistol_lab.benchmarks.quality.cells import Cell, calibration_error
 from pistol_lab.benchmarks.quality.peers import METHODS, Case, Units
 from pistol_lab.benchmarks.quality.sources import Data, encoded
@@ -111,6 +116,41 @@ def test_the_halves_follow_the_rule_whatever_the_order():
     assert reported == {"a", "c"}
 
 
+def test_about_half_of_the_hard_generators_are_reported():
+    for source in tasks.ADDED:
+        halves = {t.family: t.half for t in TASKS.values() if t.source == source}
+        assert abs(2 * list(halves.values()).count("reported") - len(halves)) <= 1
+    assert {t.source for t in TASKS.values() if t.added} == tasks.ADDED
+
+
+def test_changes_of_a_table_leave_its_target():
+    changes = made.plain, made.skewed, made.codes, made.spikes, made.useless(7)
+    tables = [made.made(made.distance, 5, change)() for change in changes]
+    plain, skewed, codes, spikes, useless = (one.X for one in tables)
+    for one in tables[1:]:
+        np.testing.assert_array_equal(one.y, tables[0].y)
+    np.testing.assert_array_equal(skewed, np.exp(2 * plain))
+    changed = codes != plain
+    assert (codes[changed] == made.CODE).all()
+    assert changed.mean() == pytest.approx(made.CODED, rel=0.1)
+    assert (spikes != plain).sum() == sources.POOL / made.SPACING
+    assert useless.shape[1] == 12
+    np.testing.assert_array_equal(useless[:, :5], plain)
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name.endswith("-spikes")])
+def test_every_split_has_a_spike_to_learn_from(name):
+    for k in range(FULL.quality_splits):
+        assert (split(TASKS[name], k).X == made.SPIKE).any()
+
+
+def test_flags_are_one_level_per_word_and_mostly_rare():
+    X, y, *_ = made.flags()
+    assert (X.reshape(len(y), made.GROUPS, made.LEVELS).sum(axis=2) == 1).all()
+    assert np.median(X.mean(axis=0)) < 0.05
+    assert 0.4 < y.mean() < 0.6
+
+
 @pytest.mark.parametrize("name", [name for name in TASKS if name not in LARGE])
 def test_splits_are_disjoint_deterministic_and_finite(name):
     task = TASKS[name]
@@ -193,6 +233,67 @@ def test_every_method_learns_dense_and_sparse_rows(name, sparse):
         assert done.fit_seconds > 0
         assert done.predict_seconds > 0
         assert (done.searched == TOY.quality_search) == bool(done.params)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "catboost", "xgboost"])
+@pytest.mark.parametrize("words", [["no", "yes"], [-1.0, 1.0], ["a", "b", "c"], [2.0, 5.0, 7.0]])
+def test_boosting_takes_labels_of_any_type(name, words):
+    y = np.arange(120) % len(words)
+    X = y[:, None] + 0.1 * np.random.default_rng(0).normal(size=(120, 3))
+    labels = np.array(words)[y]
+    task = Task("words", "binary", 90, lambda: Data(X, labels))
+    try:
+        done = cells.compute(task, 0, name, split(task, 0), TOY, {})
+    except SkipError as reason:
+        pytest.skip(str(reason))
+    assert not done.failed
+    assert done.score < 0.2
+    assert done.log_loss < np.log(len(words)), "the columns are in the order of the labels"
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "catboost", "xgboost"])
+def test_boosting_that_is_not_installed_is_named_on_the_page(name, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, name, None)
+    done = run.run_cells(TOY, session(tmp_path, tasks=("wine", "diabetes"), methods=(name,)))
+    assert not done.cells
+    reason = f"{name} is not installed: pip install 'pistol-lab[{EXTRA}]'"
+    assert done.skipped == {name: reason}
+    assert reason in table.write(tmp_path, done, TOY).read_text(encoding="utf-8")
+
+
+class Old(SVC):
+    """An estimator that has no switches."""
+
+
+class Careless(SVC):
+    """One that takes any value for true."""
+
+    def __init__(self, metric=True, scaling=True, random_state=None):
+        super().__init__(random_state=random_state)
+        self.metric, self.scaling = metric, scaling
+
+
+class New(Careless):
+    """One that tells words from nonsense."""
+
+    def fit(self, X, y):
+        if self.scaling not in (True, False, "standard"):
+            raise ValueError("no such scaling")
+        return super().fit(X, y)
+
+
+def test_a_switch_that_the_estimator_does_not_know_is_a_reason_to_skip():
+    for estimator, switches in (
+        (Old, ablation.NO_METRIC),
+        (Old, ablation.STANDARD),
+        (Careless, ablation.STANDARD),
+        (Careless, ablation.NO_METRIC | ablation.STANDARD),
+    ):
+        with pytest.raises(SkipError, match="the installed pistol has no"):
+            ablation.switched(estimator, switches, 0)
+    model = ablation.switched(New, ablation.NO_METRIC | ablation.STANDARD, 3)
+    assert (model.metric, model.scaling, model.random_state) == (False, "standard", 3)
+    assert ablation.switched(Careless, ablation.NO_METRIC, 0).metric is False
 
 
 def test_a_search_on_all_rows_is_a_grid_search():
@@ -319,6 +420,32 @@ def test_an_interrupted_run_keeps_finished_cells(tmp_path, counted, monkeypatch)
     assert len(counted) == len(cells.read(Store(tmp_path))) == 4
 
 
+def test_several_tasks_at_once_give_the_same_errors_and_no_times(tmp_path):
+    part = {"tasks": ("moons", "wine"), "methods": ("svc", "ridge-grid", "svc-calibrated")}
+    one = run.run_cells(TOY, session(tmp_path / "one", **part)).cells
+    both = session(tmp_path / "two", jobs=2, **part)
+    two = run.run_cells(TOY, both).cells
+    assert {key: c.score for key, c in one.items()} == {key: c.score for key, c in two.items()}
+    assert len(one) == 2 * 3 * TOY.quality_splits, "with svc-grid, and without ridge-grid"
+    assert all(c.contended for c in two.values())
+    assert not any(c.contended for c in one.values())
+    assert compare.values(two.values(), "fit_seconds") == {}
+    assert cells.read(both.store) == cells.read(Store(tmp_path / "two")) == two
+    page = table.write(tmp_path, run.Run(two), TOY).read_text(encoding="utf-8")
+    assert f"The times of {len(two)} cells" in page
+    assert benchmark(TOY, replace(both, resume=True)).met is None
+
+
+def test_what_is_missing_is_said_by_tasks_that_run_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("PISTOL_DATA", "")
+    monkeypatch.setenv("PISTOL_CACHE", str(tmp_path / "cache"))
+    part = {"tasks": ("wine", "a9a-100"), "methods": ("svc",)}
+    with parallel_config(backend="threading"):  # processes may be older than the environment
+        done = run.run_cells(TOY, session(tmp_path, jobs=2, **part))
+    assert {key[0] for key in done.cells} == {"wine"}
+    assert "PISTOL_DATA" in done.skipped["a9a-100"]
+
+
 def test_calibration_takes_the_parameters_of_the_grid_on_the_same_split(tmp_path, counted):
     run.run_cells(TOY, session(tmp_path, tasks=("wine",), methods=("svc-calibrated",)))
     names = ("svc-grid", "svc-calibrated")
@@ -420,6 +547,12 @@ def test_bars_join_methods_that_are_not_told_apart():
     assert plots.cliques([1.0, 3.0], 1.0) == []
 
 
+def verdict(made, words, half="reported"):
+    """The verdict on the one goal that has these words."""
+    (found,) = [v for v in goals.verdicts(made, half) if words in v.goal]
+    return found
+
+
 def test_verdicts_by_hand():
     made = [
         cell("hastie", "pistol", score=0.10, log_loss=0.3, ece=0.01),
@@ -430,19 +563,108 @@ def test_verdicts_by_hand():
         cell("iris", "svc-grid", score=0.04, fit_seconds=1.0),
         cell("banana", "pistol", score=0.1),
         cell("banana", "svc-grid", score=0.2, fit_seconds=50.0),
-        cell("friedman2", "pistol", score=10.0),
-        cell("friedman2", "svr-grid", score=10.5),
-        cell("auto", "pistol", score=3.0),
-        cell("auto", "svr-grid", score=2.0),
     ]
-    found = compare.verdicts(made, "reported")
-    assert [v.met for v in found] == [True, True, False, True, True, False, True, False, True, True]
-    assert found[2].tasks == ("hastie +2.0",)
-    assert found[0].found == "1.33 against 1.67, 3 tasks"
-    assert "1/50" in found[4].found
-    assert found[5].tasks == ("auto 1.50",)
-    nothing = compare.verdicts(made, "development")
-    assert [v.met for v in nothing] == [None] * len(found)
+    alone = verdict(made, "these two alone")
+    assert alone.found == "1.33 : 1.67, 3 tasks"
+    assert alone.met
+    assert verdict(made, "among all ranked").met
+    assert verdict(made, "binary").tasks == ("hastie +2.0",)
+    assert not verdict(made, "binary").met
+    assert verdict(made, "multiclass").met
+    assert "1/50" in verdict(made, "fiftieth").found
+    assert not verdict(made, "mean log-loss not above").met
+    assert verdict(made, "mean calibration error not above").met
+    assert verdict(made, "mean expected calibration error").met
+    assert verdict(made, "units").met
+    nothing = goals.verdicts(made, "development")
+    assert [v.met for v in nothing] == [None] * len(nothing)
+    behind = replace(made[-2], score=0.3)
+    alone = verdict([*made[:-2], behind, made[-1]], "these two alone")
+    assert alone.tasks == ("banana +10", "hastie +2")
+    assert not alone.met
+
+
+def test_ratios_are_geometric_means_over_all_tasks_and_over_the_older_ones():
+    made = [
+        cell("auto", "pistol", score=3.0),
+        cell("auto", "hgb", score=4.0),
+        cell("friedman2", "pistol", score=3.0),
+        cell("friedman2", "hgb", score=4.0),
+    ]
+    assert verdict(made, "MAE over that of `hgb`").found == "0.75 over 2 tasks"
+    assert verdict(made, "MAE over that of `hgb`").met
+    made += [cell("steps", "pistol", score=0.1), cell("steps", "hgb", score=0.9)]
+    both = verdict(made, "MAE over that of `hgb`")
+    assert both.found == "0.40 over 3 tasks; 0.75 over the 2 of the last release"
+    assert both.met
+    made[0] = replace(made[0], score=5.0)
+    both = verdict(made, "MAE over that of `hgb`")
+    assert both.found.startswith("0.47 over 3 tasks; 0.97 over the 2")
+    assert not both.met, "the new tasks do not make up for the older ones"
+    assert both.tasks == ("auto 1.25",)
+
+
+def test_half_an_error_more_makes_a_ratio_to_no_error_finite():
+    made = [cell("iris", "pistol", score=0.0), cell("iris", "hgb", score=0.01)]
+    assert compare.ratios(made, "pistol", "hgb") == {"iris": pytest.approx(0.01 / 0.02)}  # 50 rows
+    assert compare.ratios(made, "hgb", "pistol") == {"iris": pytest.approx(2.0)}
+    made = [replace(one, score=0.0) for one in made]
+    assert compare.ratios(made, "pistol", "hgb") == {"iris": 1.0}
+    exact = [cell("auto", "pistol", score=0.0), cell("auto", "hgb", score=2.0)]
+    assert compare.ratios(exact, "pistol", "hgb") == {}, "a target without any error has no ratio"
+    assert compare.geometric([0.5, 2.0, 8.0]) == pytest.approx(2.0)
+
+
+def test_ranks_among_boosters_need_all_that_are_named():
+    words = "mean rank of errors"
+    made = [cell("iris", "pistol", score=0.1), cell("iris", "lightgbm", score=0.2)]
+    assert verdict(made, words).met is None, "catboost is missing"
+    assert "no `catboost`" in verdict(made, words).found
+    made += [cell("iris", "catboost", score=0.15), cell("iris", "hgb", score=0.05)]
+    assert verdict(made, words).met, "the goal names two"
+    made[2] = replace(made[2], score=0.08)
+    assert verdict(made, words).met is False
+    assert verdict(made, words).tasks == ("iris +2",)
+
+
+def test_the_price_in_time_counts_sums_and_tasks():
+    words = "pistol-plain"
+    made = [
+        cell("iris", "pistol", fit_seconds=0.2),
+        cell("iris", "pistol-plain", fit_seconds=0.1),
+        cell("auto", "pistol", fit_seconds=20.0),
+        cell("auto", "pistol-plain", fit_seconds=10.0),
+    ]
+    assert verdict(made, words).found == "2.00 and 2.00, 2 tasks"
+    assert verdict(made, words).met
+    made[0] = replace(made[0], fit_seconds=0.9)
+    assert not verdict(made, words).met, "9 times on a small task, 2 in all"
+    assert verdict(made, words).tasks == ("iris 9.0",)
+    made = [replace(one, contended=True) for one in made]
+    assert verdict(made, words).met is None, "times that were taken beside other work do not count"
+
+
+def test_a_long_list_of_tasks_is_cut(tmp_path):
+    names = [t.name for t in TASKS.values() if t.half == "reported" and t.kind == "binary"]
+    made = [
+        cell(name, method, score=score)
+        for name in names
+        for method, score in (("pistol", 0.3), ("hgb", 0.1))
+    ]
+    page = table.write(tmp_path, run.Run(keyed(*made)), FULL).read_text(encoding="utf-8")
+    assert f"and {len(names) - table.NAMED} more." in page
+
+
+def test_the_page_says_what_each_part_is_worth(tmp_path):
+    made = [
+        cell("auto", "pistol", score=2.0, fit_seconds=2.0),
+        cell("auto", "pistol-no-metric", score=3.0),
+        cell("auto", "hgb", score=1.0),
+    ]
+    page = table.write(tmp_path, run.Run(keyed(*made)), FULL).read_text(encoding="utf-8")
+    assert "| pistol-no-metric | 1 | 1.500 | 1, 0 | 0.50 |" in page
+    assert "| task | pistol | pistol-no-metric |" in page
+    assert "searched on | pistol | hgb |" in page, "not among the peers"
 
 
 def test_the_page_does_without_missing_cells(tmp_path):
@@ -490,7 +712,13 @@ def test_a_resumed_toy_runs_nothing(toy, monkeypatch):
     before = (out / FILE).read_bytes()
     for line in before.splitlines():
         json.loads(line)
-    monkeypatch.setattr(run, "compute", None)
+    there = cells.read(Store(out))
+
+    def skip(task, k, name, *more):
+        assert (task.name, k, name) not in there
+        raise SkipError("not there")
+
+    monkeypatch.setattr(run, "compute", skip)
     result = benchmark(TOY, session(out, resume=True))
     assert (out / FILE).read_bytes() == before
     assert result.our_seconds > 0

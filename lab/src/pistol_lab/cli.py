@@ -34,6 +34,9 @@ def bench(
     task: Annotated[
         list[str] | None, typer.Option(help="A task of quality; all if none is named.")
     ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Tasks of quality at once; their times do not count.")
+    ] = 1,
     show: Annotated[bool, typer.Option("--list", help="Name the benchmarks and sizes.")] = False,
 ) -> None:
     """Measure us beside the peers and write tables and pictures."""
@@ -63,7 +66,7 @@ def bench(
     folder = out or Path("lab", "toy" if toy else "results")
     for file in (FILE, "README.md"):
         writable(folder / file, "--out")
-    benchmarks.run(names or list(benchmarks.BENCHMARKS), size, folder, console, resume, *part)
+    benchmarks.run(names or list(benchmarks.BENCHMARKS), size, folder, console, resume, *part, jobs)
 
 
 def reproduce(

@@ -10,7 +10,10 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-PACKAGES = ("pistol", "numpy", "scipy", "scikit-learn", "numba", "vowpalwabbit", "river")
+PACKAGES = (
+    "pistol", "numpy", "scipy", "scikit-learn", "numba",
+    "vowpalwabbit", "river", "lightgbm", "catboost", "xgboost",
+)  # fmt: skip
 
 
 def computer() -> dict[str, Any]:

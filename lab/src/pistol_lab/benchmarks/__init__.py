@@ -97,6 +97,7 @@ def run(
     half: str = "all",
     methods: Sequence[str] = (),
     tasks: Sequence[str] = (),
+    jobs: int = 1,
 ) -> list[Result]:
     """Run benchmarks one after the other and keep each result as soon as it is there.
 
@@ -116,6 +117,8 @@ def run(
         Which tasks of `quality`.
     methods, tasks : sequence of str, default=()
         Which methods and which tasks of `quality`, if not all.
+    jobs : int, default=1
+        How many tasks of `quality` at once. The times of what runs beside others do not count.
 
     Returns
     -------
@@ -123,7 +126,7 @@ def run(
         In the order of the names.
     """
     store, names_of_all = Store(out), list(BENCHMARKS)
-    session = Session(store, console, resume, half, tuple(methods), tuple(tasks))
+    session = Session(store, console, resume, half, tuple(methods), tuple(tasks), jobs)
     results, skipped = [], dict[str, str]()
     for number, name in enumerate(names, 1):
         long = name in LONG  # it shows its own progress and knows what is finished

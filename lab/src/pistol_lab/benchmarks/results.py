@@ -83,6 +83,7 @@ class Session:
     half: str = "all"
     methods: tuple[str, ...] = ()  # all if none is named
     tasks: tuple[str, ...] = ()
+    jobs: int = 1  # tasks of a long benchmark at once
 
     @property
     def out(self) -> Path:

@@ -9,7 +9,8 @@ import numpy as np
 from ..results import Line, Result, Session, Size
 from . import table
 from .cells import Cell
-from .compare import mean_ranks, paired, ranked, select, totals, values, verdicts
+from .compare import mean_ranks, paired, ranked, select, totals, values
+from .goals import verdicts
 from .run import check, run_cells
 
 __all__ = ["benchmark", "check"]
@@ -33,7 +34,7 @@ def _summary(cells: Sequence[Cell], page: str) -> Result:
     errors, seconds = values(labels), totals(labels, PAIR)
     if not seconds:
         return Result(
-            note=f"No cells to compare in the reported half. All others: [{page}]({page})."
+            note=f"No errors and times to compare in the reported half. All others: [{page}]({page})."
         )
     both, judged = paired(errors, PAIR), verdicts(cells, "reported")
     ours, theirs = np.mean(list(both.values()), axis=0)

@@ -46,6 +46,7 @@ class Cell:
     searched: int | None = None  # rows that a grid was searched on
     params: dict[str, Any] = field(default_factory=dict)  # what a grid found
     failed: str = ""  # what went wrong
+    contended: bool = False  # other cells ran beside it, so its times are no measurement
 
     @property
     def key(self) -> Key:
@@ -94,7 +95,8 @@ def compute(
     cell = Cell(task.name, k, name, task.rows, len(data.y_test), data.X.shape[1])
     build = METHODS[name].build(task.kind)
     assert build is not None, f"{name} is not for {task.kind}"
-    case, ours = Case(task, data.X, k, size.quality_search, found), METHODS[name].ours
+    case = Case(task, data.X, k, size.quality_search, found, size.toy)
+    ours = METHODS[name].ours
     with warnings.catch_warnings(), nullcontext() if ours else threadpool_limits(1):
         warnings.simplefilter("ignore")  # a solver that did not converge is one more result
         try:

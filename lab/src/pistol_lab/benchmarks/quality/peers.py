@@ -23,6 +23,8 @@ from pistol import (
     PistolRegressor,
 )
 
+from . import boosting
+from .ablation import NO_METRIC, STANDARD, switched
 from .search import GAMMA, C, Searched, scale, scaler
 from .streams import VowpalWabbit
 from .tasks import Task
@@ -40,6 +42,7 @@ class Case:
     seed: int
     search: int  # the most rows that a grid is searched on
     found: Mapping[str, float]  # the parameters found by the grid that this method builds on
+    toy: bool = False
 
 
 Build = Callable[[Case], Any]
@@ -155,6 +158,25 @@ def _boosted_target(case: Case) -> Any:
     return HistGradientBoostingRegressor(loss="absolute_error", random_state=case.seed)
 
 
+def _booster(names: str, make: Callable[[int, bool, bool], Any]) -> Method:
+    return Method(
+        f"{names} as they come, with the absolute error for targets",
+        lambda case: make(case.seed, False, case.toy),
+        lambda case: make(case.seed, True, case.toy),
+    )
+
+
+def _switched(what: str, **switches: Any) -> Method:
+    """`pistol` with parts of its defaults switched off."""
+    return Method(
+        f"`pistol` {what}",
+        lambda case: switched(PistolClassifier, switches, case.seed),
+        lambda case: switched(PistolRegressor, switches, case.seed),
+        ranked=False,
+        ours=True,
+    )
+
+
 METHODS = {
     "pistol": Method(
         "`PistolClassifier()` and `PistolRegressor()`, on rows in their own units",
@@ -176,6 +198,9 @@ METHODS = {
         ranked=False,
         ours=True,
     ),
+    "pistol-no-metric": _switched("without the learned metric", **NO_METRIC),
+    "pistol-standard": _switched("scaled by mean and standard deviation", **STANDARD),
+    "pistol-plain": _switched("without both of these", **NO_METRIC, **STANDARD),
     "svc-grid": Method("`SVC`, a grid of 5 C × 5 γ, 5 folds", _svc_grid),
     "svc-calibrated": Method(
         "`CalibratedClassifierCV`, 5 folds, around `SVC` with the C and γ that svc-grid found; "
@@ -206,4 +231,7 @@ METHODS = {
         _boosted,
         _boosted_target,
     ),
+    "lightgbm": _booster("`LGBMClassifier` and `LGBMRegressor`", boosting.lightgbm),
+    "catboost": _booster("`CatBoostClassifier` and `CatBoostRegressor`", boosting.catboost),
+    "xgboost": _booster("`XGBClassifier` and `XGBRegressor`", boosting.xgboost),
 }

@@ -12,7 +12,8 @@ from matplotlib.ticker import NullLocator
 
 from ..report import BLUE, GREY, ORANGE
 from .cells import Cell
-from .compare import ALLOWED, RATIO, values
+from .compare import values
+from .goals import ALLOWED, TARGETS
 from .peers import METHODS
 from .tasks import TASKS
 
@@ -28,6 +29,9 @@ STYLES = {  # colour and mark; a method of classes shares them with its fellow o
     "ridge-grid": ("#4f9d52", "P"),
     "vw": (GREY, "X"),
     "hgb": ("#c9a227", "h"),
+    "lightgbm": ("#2a8c82", "<"),
+    "catboost": ("#d1589b", ">"),
+    "xgboost": ("#5b4a3f", "*"),
 }
 KIND_MARKS = {"binary": "o", "multiclass": "D"}
 FLOOR = 0.1  # percent; the least error that the picture tells from none
@@ -105,7 +109,7 @@ def _frame_errors(axes: Any, most: float) -> None:
         axis.set_ticks(TICKS, [f"≤ {FLOOR:g}", *(f"{tick:g}" for tick in TICKS[1:])])
         axis.set_minor_locator(NullLocator())
     limits = FLOOR / 1.2, 1.3 * most
-    axes.set(xlim=limits, ylim=limits, aspect="equal")
+    axes.set(xlim=limits, ylim=limits, aspect="equal", anchor="N")
     for kind, mark in KIND_MARKS.items():
         label = f"{kind}, {ALLOWED[kind]:.1f} points allowed"
         axes.scatter([], [], color=BLUE, marker=mark, label=label)
@@ -133,13 +137,14 @@ def draw_ratios(means: Mapping[str, Sequence[float]], peer: str, path: Path) -> 
     figure = Figure(figsize=(7, 0.22 * len(tasks) + 1.2), layout="constrained")
     axes = figure.subplots()
     for at, task in enumerate(tasks):
-        colour = ORANGE if ratios[task] > RATIO else BLUE
+        colour = ORANGE if ratios[task] > 1 else BLUE
         axes.hlines(at, 1, ratios[task], color=colour, linewidth=1)
         axes.scatter(ratios[task], at, color=colour, s=22, zorder=3)
     axes.axvline(1, color=GREY, linewidth=1)
-    axes.axvline(RATIO, color=GREY, linewidth=1, linestyle=":")
+    axes.axvline(TARGETS[peer], color=GREY, linewidth=1, linestyle=":")
     axes.set_yticks(range(len(tasks)), tasks, fontsize=8)
-    axes.set(xlabel=f"MAE of pistol / MAE of {peer}; dotted: {RATIO}", ylim=(-1, len(tasks)))
+    goal = f"dotted: goal of the geometric mean, {TARGETS[peer]}"
+    axes.set(xlabel=f"MAE of pistol / MAE of {peer}; {goal}", ylim=(-1, len(tasks)))
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
 

@@ -1,13 +1,17 @@
-"""Which cells there are to run, and running them one after the other."""
+"""Which cells there are to run, and running them one after the other, or several tasks at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from joblib import Parallel, delayed
+from rich.console import Console
+
 from ...protocol import Job, SkipError
-from ...store import progress
+from ...store import Store, progress
 from ..results import Session, Size
 from .cells import Cell, Key, compute, fresh, job_name, read
 from .peers import METHODS
@@ -60,6 +64,35 @@ def run_cells(size: Size, session: Session) -> Run:
     With `resume`, finished cells of this size are not run again. Without it the cells of this
     session are, and replace older ones. Cells that are not of this session stay as they are.
     """
+    return _at_once(size, session) if session.jobs > 1 else _in_turn(size, session)
+
+
+def _at_once(size: Size, session: Session) -> Run:
+    """Several tasks at once, in processes that append to the same file; the largest tasks first."""
+    part = session.out, session.resume, session.methods
+    names, skipped = [task.name for task in chosen(size, session)], dict[str, str]()
+    with progress(session.console) as bar:
+        shown = bar.add_task("tasks", total=len(names))
+        work = Parallel(session.jobs, return_as="generator_unordered")
+        for done in work(delayed(_beside)(size, name, *part) for name in reversed(names)):
+            skipped |= done
+            bar.advance(shown)
+    kept = Store(session.out)
+    session.store.found, session.store.seconds = kept.found, kept.seconds
+    return Run(read(kept), skipped)
+
+
+def _beside(
+    size: Size, task: str, folder: Path, resume: bool, methods: tuple[str, ...]
+) -> dict[str, str]:
+    """Run one task beside others; returns what was left out."""
+    quiet = Console(quiet=True)
+    session = Session(Store(folder), quiet, resume, methods=methods, tasks=(task,))
+    return _in_turn(size, session, contended=True).skipped
+
+
+def _in_turn(size: Size, session: Session, contended: bool = False) -> Run:
+    """One cell after the other."""
     steps, state = list(plan(size, session)), Run(read(session.store))
     with progress(session.console) as bar:
         shown = bar.add_task("", total=len(steps))
@@ -67,14 +100,16 @@ def run_cells(size: Size, session: Session) -> Run:
             bar.update(shown, description=f"{task.name}, split {k}, {name}")
             cell = state.cells.get((task.name, k, name))
             if not (session.resume and cell and fresh(cell, task, size)):
-                cell = _step(task, k, name, size, session, state)
+                cell = _step(task, k, name, size, session, state, contended)
             if cell and cell.seconds > size.quality_seconds:
                 state.slow.add((task.name, name))
             bar.advance(shown)
     return state
 
 
-def _step(task: Task, k: int, name: str, size: Size, session: Session, state: Run) -> Cell | None:
+def _step(
+    task: Task, k: int, name: str, size: Size, session: Session, state: Run, contended: bool
+) -> Cell | None:
     """Run a cell and keep it; None where it is left out."""
     if {task.name, name} & state.skipped.keys() or (task.name, name) in state.slow:
         return None
@@ -82,7 +117,7 @@ def _step(task: Task, k: int, name: str, size: Size, session: Session, state: Ru
     if first := METHODS[name].after:
         base = state.cells.get((task.name, k, first))
         if not (base and fresh(base, task, size)):
-            base = _step(task, k, first, size, session, state)
+            base = _step(task, k, first, size, session, state, contended)
         if base is None or base.failed or base.seconds > size.quality_seconds:
             return None  # nothing to build on, or it would take several times as long
         found = base.params
@@ -91,7 +126,8 @@ def _step(task: Task, k: int, name: str, size: Size, session: Session, state: Ru
     except SkipError as reason:
         state.skipped[task.name] = str(reason)
         return None
-    job = Job(job_name(task.name, k, name), _work, (task, k, name, data, size, found), alone=True)
+    args = contended, task, k, name, data, size, found
+    job = Job(job_name(task.name, k, name), _work, args, alone=True)
     try:
         cell = Cell(**session.store.do(job))
     except SkipError as reason:
@@ -101,5 +137,5 @@ def _step(task: Task, k: int, name: str, size: Size, session: Session, state: Ru
     return cell
 
 
-def _work(*args: Any) -> dict[str, Any]:
-    return asdict(compute(*args))
+def _work(contended: bool, *args: Any) -> dict[str, Any]:
+    return asdict(replace(compute(*args), contended=contended))

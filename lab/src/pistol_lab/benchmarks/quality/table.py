@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -17,16 +17,17 @@ from ..results import Size
 from . import plots
 from .cells import Cell
 from .compare import (
-    Verdict,
     critical_difference,
+    geometric,
     mean_ranks,
     paired,
     ranked,
+    ratios,
     select,
     totals,
     values,
-    verdicts,
 )
+from .goals import EXPLAINED, Verdict, verdicts
 from .peers import METHODS
 from .run import Run
 from .search import FOLDS
@@ -34,6 +35,7 @@ from .tasks import HALVES, RULE, SOURCES, TASKS
 
 PAGE = "quality.md"
 SHORT = {"binary": "2", "multiclass": "many"}
+NAMED = 12  # of the tasks that speak against a goal
 INTRODUCTION = """\
 Written by `pistol bench quality`: our defaults beside the peers. Rows are in their own units; words
 became columns of zeros and ones, and rows with missing values were left out. A split draws rows to
@@ -42,6 +44,7 @@ same splits. Peers that need it have a scaler before them: mean 0 and variance 1
 for sparse rows the largest value 1. Peers run on one core, ours on those they find. Choices are made
 on the development half of the tasks; no choice was made by looking at the reported half, and the
 verdicts are about it. Comparisons use the splits that all methods in question have."""
+VARIANTS = {name for name, method in METHODS.items() if method.ours and not method.ranked}
 KINDS = {"classes": (False, "error, %"), "targets": (True, "mean absolute error")}
 
 
@@ -101,7 +104,7 @@ def _verdicts(cells: Sequence[Cell]) -> list[str]:
         rows += [[reported.goal, reported.found, words[reported.met], development.found]]
         against += _against(reported)
     header = ["goal", "found on the reported half", "met", "on the development half"]
-    return ["## Goals", "", *markdown(header, rows), *against]
+    return ["## Goals", "", EXPLAINED, "", *markdown(header, rows), *against]
 
 
 def console_verdicts(cells: Sequence[Cell]) -> Table:
@@ -117,7 +120,9 @@ def console_verdicts(cells: Sequence[Cell]) -> Table:
 def _against(verdict: Verdict) -> list[str]:
     if not verdict.tasks:
         return []
-    return [f"Against “{verdict.goal}” speak: {', '.join(verdict.tasks)}.", ""]
+    named, more = verdict.tasks[:NAMED], len(verdict.tasks) - NAMED
+    rest = f", and {more} more" if more > 0 else ""
+    return [f"Against “{verdict.goal}” speak: {', '.join(named)}{rest}.", ""]
 
 
 def _methods(cells: Sequence[Cell]) -> list[str]:
@@ -140,6 +145,8 @@ def _left_out(run: Run) -> list[str]:
     lines = [f"- {name}: {reason}." for name, reason in run.skipped.items()]
     failed = [cell for cell in run.cells.values() if cell.failed]
     lines += [f"- {c.method} failed on {c.task}, split {c.split}: {c.failed}" for c in failed]
+    if beside := sum(cell.contended for cell in run.cells.values()):
+        lines += [f"- The times of {beside:,} cells, which ran beside others (`--jobs`)."]
     return ["## Left out", "", *lines, ""] if lines else []
 
 
@@ -166,28 +173,76 @@ def _part(out: Path, half: str, name: str, unit: str, cells: list[Cell]) -> list
         draw(means, peer, out / f"{stem}-pairs.png")
         text += [f"![pistol against {peer}, one point per task]({stem}-pairs.png)", ""]
     text += [f"Mean ± standard deviation over splits, {unit}; the best mean in bold.", ""]
-    text += _tasks(cells, percent=name == "classes")
-    text += _times(kernel, methods)
-    return text + (_probabilities(kernel) if name == "classes" else [])
-
-
-def _tasks(cells: Sequence[Cell], percent: bool) -> list[str]:
-    found, by_task = values(cells), {cell.task: cell for cell in cells}
     there = {cell.method for cell in cells}
-    methods = [name for name in METHODS if name in there]
-    rows = []
-    for task in sorted(by_task, key=lambda task: (by_task[task].rows, task)):
-        cell, scores = by_task[task], found.get(task, {})
-        means = {m: np.mean(list(v.values())) for m, v in scores.items() if METHODS[m].ranked}
-        best = min(means.values(), default=None)
-        texts = [_cell(list(scores.get(m, {}).values()), percent) for m in methods]
-        shown = [f"**{t}**" if means.get(m) == best else t for m, t in zip(methods, texts)]
+    shown = [name for name, method in METHODS.items() if method.ranked and name in there]
+    text += _tasks(cells, shown, percent=name == "classes")
+    text += _times(kernel, methods)
+    text += _probabilities(kernel) if name == "classes" else []
+    return text + _variants(kernel, percent=name == "classes")
+
+
+def _variants(cells: Sequence[Cell], percent: bool) -> list[str]:
+    """Our defaults with a part switched off, or on columns in other units."""
+    there = {cell.method for cell in cells}
+    names = [name for name in METHODS if name in VARIANTS and name in there]
+    rows = [row for name in names if (row := _variant(cells, name))]
+    if not rows:
+        return []
+    header = [
+        "method", "tasks", "its error over that of `pistol`, geometric mean",
+        "tasks with larger, smaller error", "its time to fit over that of `pistol`, sums",
+    ]  # fmt: skip
+    text = ["`pistol` with a part of the defaults switched off, and in other units:", ""]
+    found, methods = values(cells), ["pistol", *names]
+    tasks = [
+        [task, *_scores(found[task], methods, percent)]
+        for task in _sorted(cells)
+        if set(names) & found.get(task, {}).keys()
+    ]
+    return [*text, *markdown(header, rows), *markdown(["task", *methods], tasks)]
+
+
+def _variant(cells: Sequence[Cell], name: str) -> list[str]:
+    found = ratios(cells, name, "pistol")
+    if not found:
+        return []
+    larger, smaller = (sum(sign * r > sign for r in found.values()) for sign in (1, -1))
+    times = totals(cells, [name, "pistol"])
+    price = f"{times[name][0] / times['pistol'][0]:.2f}" if times else "–"
+    return [
+        name,
+        str(len(found)),
+        f"{geometric(found.values()):.3f}",
+        f"{larger}, {smaller}",
+        price,
+    ]
+
+
+def _tasks(cells: Sequence[Cell], methods: Sequence[str], percent: bool) -> list[str]:
+    """One row per task, the smallest first."""
+    found, rows = values(cells), []
+    for task, cell in _sorted(cells).items():
         kind = [SHORT[TASKS[task].kind]] if percent else []
-        rows += [
-            [task, *kind, f"{cell.rows:,} × {cell.features:,}", _searched(cells, task), *shown]
-        ]
+        size = [f"{cell.rows:,} × {cell.features:,}", _searched(cells, task)]
+        rows += [[task, *kind, *size, *_scores(found.get(task, {}), methods, percent)]]
     kind = ["classes"] if percent else []
     return markdown(["task", *kind, "rows × features", "searched on", *methods], rows)
+
+
+def _sorted(cells: Sequence[Cell]) -> dict[str, Cell]:
+    """Task → one of its cells, the smallest task first."""
+    return {c.task: c for c in sorted(cells, key=lambda c: (c.rows, c.task))}
+
+
+def _scores(
+    found: Mapping[str, Mapping[int, float]], methods: Sequence[str], percent: bool
+) -> list[str]:
+    """The scores of a task, the best mean in bold."""
+    scores = {m: list(found.get(m, {}).values()) for m in methods}
+    means = {m: np.mean(v) for m, v in scores.items() if v}
+    texts = {m: _cell(v, percent) for m, v in scores.items()}
+    best = {m for m in means if means[m] == min(means.values())}
+    return [f"**{text}**" if m in best else text for m, text in texts.items()]
 
 
 def _searched(cells: Sequence[Cell], task: str) -> str:
@@ -223,11 +278,17 @@ def _times(cells: Sequence[Cell], methods: Sequence[str]) -> list[str]:
 def _probabilities(cells: Sequence[Cell]) -> list[str]:
     losses, errors = values(cells, "log_loss"), values(cells, "ece")
     there = {method for by_method in losses.values() for method in by_method}
-    methods = [name for name in METHODS if name in there and name != "pistol-units"]
+    methods = [name for name in METHODS if name in there and name not in VARIANTS]
     means = [paired(found, methods) for found in (losses, errors)]
     if not means[0]:
         return []
     columns: list[Any] = [np.mean(list(found.values()), axis=0) for found in means]
-    rows = [[name, f"{a:.4f}", f"{b:.4f}"] for name, a, b in zip(methods, *columns)]
-    header = ["method", f"log-loss, mean over {len(means[0])} tasks", "expected calibration error"]
+    ranks, n = mean_ranks(losses, methods)
+    rows = [
+        [name, f"{a:.4f}", f"{ranks[name]:.2f}", f"{b:.4f}"]
+        for name, a, b in zip(methods, *columns)
+    ]
+    header = [
+        "method", f"log-loss, mean over {n} tasks", "its mean rank", "expected calibration error",
+    ]  # fmt: skip
     return markdown(header, rows)

@@ -12,6 +12,8 @@ from sklearn.model_selection import train_test_split
 
 from ..results import Size
 from ..rows import Split
+from . import made as hard
+from .made import made
 from .sources import (
     Data,
     Loader,
@@ -29,9 +31,9 @@ KINDS = ("binary", "multiclass", "regression")
 HALVES = ("development", "reported")
 TEST = 5_000  # the most rows to test on
 RULE = """\
-Data sets that we had looked at before this benchmark was there are in the development half (in
-italics below). The others alternate within each source, in alphabetical order, the first one
-reported. Tasks that share rows, such as one file at several sizes, are in one half."""
+Data sets that we had looked at before they became tasks are in the development half (in italics
+below). The others alternate within each source, in alphabetical order, the first one reported. Tasks
+that share rows or a generator, such as one file at several sizes, are in one half."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Task:
     half: str = ""  # of HALVES
     family: str = ""  # tasks on the same rows share it
     seen: bool = False
+    added: bool = False  # not part of the last release
     linear: bool = False  # too many features for anything but linear methods
     toy: bool = False  # part of a toy run
 
@@ -176,15 +179,70 @@ R = [
     _real("sacramento", 650, r_table("modeldata", "Sacramento", "price", ["zip"])),
     _real("wage", 1_000, r_table("ISLR", "Wage", "wage", ["logwage", "region"])),
 ]
+
+
+def _changed(target: Any, features: int, **changes: Any) -> Iterator[tuple[str, Loader]]:
+    """The names and loaders of one generator under several changes of its table."""
+    for name, change in changes.items():
+        parts = [target.__name__, name] if change is not hard.plain else [target.__name__]
+        yield "-".join(parts), made(target, features, change)
+
+
+_every = {"skewed": hard.skewed, "codes": hard.codes, "spikes": hard.spikes}
+HARD_CLASSES = [
+    *(_two(f"flags-{n}", n, hard.flags, family="flags") for n in (300, 3_000)),
+    *(
+        _two(name, 2_000, load, family="product", seen=True, toy=name == "product-codes")
+        for name, load in _changed(hard.product, 6, **_every, useless=hard.useless(50))
+    ),
+    *(
+        _many(name, 1_000, load, family="sectors")
+        for name, load in _changed(hard.sectors, 8, **_every, useless=hard.useless(40))
+    ),
+    *(
+        _two(name, 1_000, load, family="waves")
+        for name, load in _changed(hard.waves, 6, **_every, useless=hard.useless(30))
+    ),
+]
+HARD_TARGETS = [
+    *(
+        _real(name, 1_000, load, family="distance")
+        for name, load in _changed(hard.distance, 8, **_every, useless=hard.useless(40))
+    ),
+    _real(
+        "friedman1-useless",
+        500,
+        drawn("friedman1", noise=1.0, n_features=45),
+        family="friedman1",
+        seen=True,
+    ),
+    *(
+        _real(name, 1_000, load, family="lognormal")
+        for name, load in _changed(hard.lognormal, 6, plain=hard.plain, useless=hard.useless(40))
+    ),
+    *(
+        _real(name, 2_000, load, family="pair", seen=True)
+        for name, load in _changed(hard.pair, 32, plain=hard.plain, skewed=hard.skewed)
+    ),
+    *(
+        _real(name, 500, load, family="steps")
+        for name, load in _changed(hard.steps, 10, plain=hard.plain, skewed=hard.skewed)
+    ),
+]
 SOURCES = {
     "scikit-learn": SKLEARN,
     "generators of classes": GENERATED,
     "generators of targets": FUNCTIONS,
+    "generators of hard tables with classes": HARD_CLASSES,
+    "generators of hard tables with targets": HARD_TARGETS,
     "PISTOL_DATA": FILES,
     "KEEL": KEEL,
     "river": RIVER,
     "R": R,
 }
+
+
+ADDED = {name for name in SOURCES if "hard" in name}  # sources that the last release did not have
 
 
 def halved(source: str, tasks: list[Task]) -> Iterator[Task]:
@@ -194,7 +252,13 @@ def halved(source: str, tasks: list[Task]) -> Iterator[Task]:
     for task in tasks:
         family = families[task.name]
         reported = not task.seen and fresh.index(family) % 2 == 0
-        yield replace(task, source=source, family=family, half=HALVES[reported])
+        yield replace(
+            task,
+            source=source,
+            family=family,
+            half=HALVES[reported],
+            added=source in ADDED,
+        )
 
 
 TASKS = {t.name: t for source, tasks in SOURCES.items() for t in halved(source, tasks)}
