@@ -66,6 +66,7 @@ def test_contexts_that_overlap_leave_no_limit_behind():
         time.sleep(0.01 * i)
         with one_blas_thread():
             seen = blas()
+            barrier.wait()  # when the first leaves, its limit is handed over: nobody looks just then
             time.sleep(0.05 - 0.005 * i)  # the first in is not the first out
         return seen
 

@@ -81,17 +81,17 @@ def test_the_table_of_linear_estimators_is_the_plan():
 
 def test_few_rounds():
     for limits in (KERNELS, GRAM, LINEAR):
-        assert auto(600, limits) == Plan(Race(5, 256, 3, keep=True), 0, 0)
-        assert auto(601, limits) == Plan(Race(3, 64, 2, keep=False), 0, 0)
+        assert auto(600, limits) == Plan(Race(5, 256, 5), 0, 0)
+        assert auto(601, limits) == Plan(Race(3, 64, 2), 0, 0)
 
 
 def test_many_rounds():
-    assert auto(4096, KERNELS).race == Race(3, 64, 2, keep=False)
-    assert auto(4097, KERNELS) == Plan(Race(3, 64, 0, keep=False, sample=2048), 1, 10)
+    assert auto(4096, KERNELS).race == Race(3, 64, 2)
+    assert auto(4097, KERNELS) == Plan(Race(3, 64, 0, sample=2048), 1, 10)
     assert auto(10_000, KERNELS).passes == 5
     assert auto(10**6, KERNELS).passes == 1
     assert auto(4097, GRAM) == Plan(None, 1, 1)
-    assert auto(30_000, LINEAR).race == Race(3, 64, 2, keep=False)
+    assert auto(30_000, LINEAR).race == Race(3, 64, 2)
     assert auto(30_001, LINEAR) == Plan(None, 1, 1)
 
 
@@ -118,7 +118,7 @@ def test_orders_that_are_given_are_taken(limits, n, k):
     plan = make_plan(n, "auto", k, limits)
     if n <= limits.few:
         assert plan.race is not None
-        assert (plan.race.folds, plan.race.full, plan.race.keep) == (k, 0, True)
+        assert (plan.race.folds, plan.race.full) == (k, k)
     else:
         assert plan.orders == k
 
@@ -152,7 +152,7 @@ def len_of(plan):
     """Models that are averaged, at most."""
     if plan.race is None or plan.race.sample:
         return plan.orders or 1
-    return plan.race.full + plan.race.folds * plan.race.keep
+    return plan.race.full
 
 
 @given(

@@ -10,7 +10,7 @@ from pistol import PistolClassifier, PistolRegressor
 from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
 from pistol._data.ordering import Rounds
-from pistol._training.race import ON, Folds, assign_folds, race
+from pistol._training.race import SURVIVORS, Contest, Folds, Racer, assign_folds
 
 few = settings(max_examples=20, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -104,7 +104,9 @@ def run():
         folds = Folds(rounds, assign_folds(np.zeros(N, int), rounds.r, K), K, 0)
         with workers(1) as threads:
             mean = lambda P: float(P.mean())  # noqa: E731
-            return list(race(makers, np.zeros((N, 1)), folds, mean, most, threads)), runs
+            contest = Contest(np.zeros((N, 1)), folds, mean, threads)
+            racers = [Racer(i, [make() for _ in range(K)]) for i, make in enumerate(makers)]
+            return list(contest.race(racers, most)), runs
 
     return go
 
@@ -138,10 +140,20 @@ def test_what_does_not_get_better_is_given_up(run):
 
 
 def test_only_the_best_go_on(run):
-    _, runs = run(*[(lambda p, i=i: (i + 1.0) / p,) for i in range(4)], most=32)
-    lasting = {i: max(fake.passes for fake in runs if fake.name == i) for i in range(4)}
-    assert lasting == {3: 2, 2: 4, 1: 16, 0: 32}
-    assert ON == {2: 3, 4: 2, 16: 1}
+    _, runs = run(*[(lambda p, i=i: (i + 1.0) / p,) for i in range(5)], most=32)
+    lasting = {i: max(fake.passes for fake in runs if fake.name == i) for i in range(5)}
+    assert lasting == {4: 2, 3: 4, 2: 8, 1: 16, 0: 32}
+    assert SURVIVORS == {2: 4, 4: 3, 8: 2, 16: 1}
+
+
+def test_a_candidate_can_go_on_where_its_race_ended(run):
+    found, _ = run((lambda p: 1.0 / p,), most=4)
+    racer, rounds = found[-1], Rounds(read_only(np.arange(N)), read_only(np.ones(N)))
+    folds = Folds(rounds, assign_folds(np.zeros(N, int), rounds.r, K), K, 0)
+    with workers(1) as threads:
+        contest = Contest(np.zeros((N, 1)), folds, lambda P: float(P.mean()), threads)
+        assert [(best.passes, best.done) for best in contest.race([racer], 16)] == [(8, 8), (16, 16)]
+    assert {fake.passes for fake in racer.runs} == {16}
 
 
 def test_a_race_can_be_stopped_after_any_doubling(run):

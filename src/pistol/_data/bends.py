@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 
 from .._compiled.types import Array
-from .scaling import Scaler, moments_of, stays_sparse
+from .scaling import GRAIN, Scaler, moments_of, stays_sparse
 from .targets import weighted_quantile
 
 TAIL, FENCE = 0.05, 2.0  # the quantiles, and how far beyond them the fences are
@@ -47,11 +47,11 @@ class Bent:
         """The scaled and bent rows."""
         Z = self.scaler.transform(X)
         if sp.issparse(Z):
-            return sp.csr_array((bend(Z.data), Z.indices, Z.indptr), shape=Z.shape)
+            return sp.csr_array((in_steps(bend(Z.data)), Z.indices, Z.indptr), shape=Z.shape)
         out = bend(Z)
         for i, (values, scores) in self.ranked.items():
             out[:, i] = np.interp(Z[:, i], values, scores)
-        return out
+        return in_steps(out)
 
     def inverse_transform(self, Z: Any) -> Any:
         """Rows from scaled and bent rows; values very far out come back less exactly."""
@@ -77,6 +77,12 @@ def bend(Z: Array) -> Array:
     size = np.abs(Z)
     beyond = np.maximum(size - STRAIGHT, 0.0)
     return np.copysign(np.minimum(size, STRAIGHT) + beyond / (1.0 + beyond / ROOM), Z)
+
+
+def in_steps(Z: Array) -> Array:
+    """Values without what depends on rounding; faint ones, which no step would leave, stay."""
+    steps = (np.rint(Z * GRAIN) / GRAIN).astype(Z.dtype, copy=False)
+    return np.where(np.abs(Z) < 1.0 / GRAIN, Z, steps)
 
 
 def unbend(Z: Array) -> Array:

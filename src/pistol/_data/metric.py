@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from .._compiled.types import Array, read_only
 
+BITS = 12  # of a weight
 FAINT = 2.0**-20  # of the largest weight: a feature that hardly counts can still be recovered
 
 
@@ -93,6 +94,6 @@ def mean_weights(weights: Array) -> Array:
 
 
 def normalised(weight: Array) -> Array:
-    """Weights in steps of 2^-30, with a mean square of about 1."""
-    size = np.sqrt(np.square(weight).mean())
-    return read_only(np.maximum(np.rint(weight / size * 2.0**30), 1.0) / 2.0**30)
+    """Weights with a mean square of about 1, without the bits that depend on rounding."""
+    fraction, power = np.frexp(weight / np.sqrt(np.square(weight).mean()))
+    return read_only(np.ldexp(np.rint(np.ldexp(fraction, BITS)), power - BITS))

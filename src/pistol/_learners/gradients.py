@@ -11,6 +11,7 @@ from .._compiled.rows import sq_norms
 from .._compiled.types import Array
 from .models import Expansion
 
+PRECISE = 256  # support rows up to which float64 costs nothing
 PART = 64  # rows whose gradients are computed together
 
 
@@ -21,14 +22,13 @@ def mean_squares(model: Expansion, A: Any, weight: Array) -> Array:
     slopes of the kernels: one matrix product.
     """
     size = max(float(np.abs(model.coef).max(initial=0.0)), 1e-300)  # squares may overflow
-    coef = (
-        (model.coef / size).transpose(2, 1, 0).astype(np.float32)
-    )  # (support rows, outputs, kernels)
-    S, s_sq = model.rows.astype(np.float32), model.sq.astype(np.float32)
+    dtype = np.float32 if len(model.sq) > PRECISE else np.float64
+    coef = (model.coef / size).transpose(2, 1, 0).astype(dtype)  # (support rows, outputs, kernels)
+    S, s_sq = model.rows.astype(dtype), model.sq.astype(dtype)
     total = np.zeros(S.shape[1])
     for lo in range(0, A.shape[0], PART):
         at = slice(lo, min(lo + PART, A.shape[0]))
-        G = _gradients(model, coef, S, s_sq, A[at].astype(np.float32))
+        G = _gradients(model, coef, S, s_sq, A[at].astype(dtype))
         total += weight[at] @ np.square(G, dtype=np.float64).sum(axis=0)
     return size * (size * (total / max(weight.sum(), 1e-300)))
 
@@ -37,8 +37,8 @@ def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any) -> Ar
     """∂f_j/∂x_i at the rows of A, of shape (outputs, rows, features)."""
     inner = S @ A.T
     inner = inner.toarray() if sp.issparse(inner) else inner
-    slopes = [kernel.slope(inner, s_sq, sq_norms(A).astype(np.float32)) for kernel in model.kernels]
-    P = np.stack([slope.P for slope in slopes], axis=1).astype(np.float32, copy=False)
+    slopes = [kernel.slope(inner, s_sq, sq_norms(A).astype(S.dtype)) for kernel in model.kernels]
+    P = np.stack([slope.P for slope in slopes], axis=1).astype(S.dtype, copy=False)
     H = coef @ P  # (support rows, outputs, rows): what each support row counts
     radial = [q for q, slope in enumerate(slopes) if slope.radial]
     own = (coef[:, :, radial] @ P[:, radial]).sum(axis=0)
