@@ -152,7 +152,10 @@ def test_a_candidate_can_go_on_where_its_race_ended(run):
     folds = Folds(rounds, assign_folds(np.zeros(N, int), rounds.r, K), K, 0)
     with workers(1) as threads:
         contest = Contest(np.zeros((N, 1)), folds, lambda P: float(P.mean()), threads)
-        assert [(best.passes, best.done) for best in contest.race([racer], 16)] == [(8, 8), (16, 16)]
+        assert [(best.passes, best.done) for best in contest.race([racer], 16)] == [
+            (8, 8),
+            (16, 16),
+        ]
     assert {fake.passes for fake in racer.runs} == {16}
 
 

@@ -21,7 +21,7 @@ from .targets import weighted_quantile
 
 TAIL, FENCE = 0.05, 2.0  # the quantiles, and how far beyond them the fences are
 STRAIGHT, ROOM = 2.0, 2.0  # scaled values that stay, and how much farther out others can be
-OUTSIDE, TIED = 0.01, 0.3  # ranked: a larger share beyond the fences, no value with a larger share
+OUTSIDE, TIED = 0.005, 0.3  # ranked: a larger share beyond the fences, no value with a larger share
 KNOTS, FARTHEST = 128, 3.0  # of normal scores
 SAMPLE = 8192  # rows whose values say where the quantiles are
 

@@ -18,15 +18,15 @@ from .._learners.gradients import mean_squares
 from .families import Data, Family
 from .race import Contest, Racer, Run
 
-SHORT = 16  # passes of a race while the metric is still to be learned
-SCOUT = 8  # passes before the gradients are looked at
-SAMPLE = 256  # rounds at which they are
+SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
+SAMPLE = 256  # rounds at which gradients are looked at
 
 
 class Level(NamedTuple):
-    """A race in one metric: the best candidate so far, and the weights of each fold."""
+    """A race in one metric: the best candidate so far, all of them, and the weights of each fold."""
 
     best: Racer
+    racers: list[Racer]
     weights: Array | None  # of shape (folds, features); None: all features count the same
 
     def scaler(self, scaler: Any, fold: int | None = None) -> Any:
@@ -45,14 +45,19 @@ def levels(
     for number in range(rounds + 1):
         racers = _racers(contest, family, data, scaler, rule, weights)
         for leader in contest.race(racers, min(most, SHORT) if rounds else most):
-            level = Level(leader, weights)
-            yield level if best is None or leader.best <= best.best.best else best
-        best = level if best is None or level.best.best <= best.best.best else best
+            level = _better(Level(leader, racers, weights), best)
+            yield level
+        best = level
         if number < rounds:
             weights = _looked_up(contest, racers[family.scout], weights)
     assert best is not None
-    for leader in contest.race([best.best], most):
+    for leader in contest.race(best.racers, most):
         yield best._replace(best=leader)
+
+
+def _better(level: Level, other: Level | None) -> Level:
+    """The level with the smaller loss; the first one if they are equal."""
+    return level if other is None or level.best.best <= other.best.best else other
 
 
 def _racers(
@@ -82,8 +87,8 @@ def makers_of(
 
 def _looked_up(contest: Contest, scout: Racer, before: Array | None) -> Array:
     """The metric that the gradients of a candidate suggest, for each fold."""
-    if scout.done < SCOUT and not scout.still:
-        contest.go_on([scout], SCOUT)
+    if scout.done < SHORT and not scout.still:
+        contest.go_on([scout], SHORT)
     rounds = contest.folds.rounds
     found = []
     for i, run in enumerate(scout.runs):

@@ -112,12 +112,12 @@ class Contest(NamedTuple):
 
         Those that fall behind, and those that do not improve any more, stop early.
         """
-        racing = [racer for racer in racers if racer.improving and racer.done < most]
+        mark = max(racer.done for racer in racers)
+        racing = _going_on(racers, mark, most)
         while racing:
-            mark = max(1, 2 * racing[0].done)
+            mark = max(1, 2 * mark)
             self.go_on(racing, mark)
-            racing = [racer for racer in racing if racer.improving and mark < most]
-            racing = sorted(racing, key=lambda racer: racer.best)[: SURVIVORS.get(mark)]
+            racing = _going_on(racing, mark, most)
             yield min(racers, key=lambda racer: racer.best)
 
     def go_on(self, racers: list[Racer], mark: int) -> None:
@@ -131,6 +131,12 @@ class Contest(NamedTuple):
         results = self.threads.run(tasks)
         for number, racer in enumerate(racers):
             _judge(racer, results[number * k : (number + 1) * k], self.folds, self.loss, mark)
+
+
+def _going_on(racers: list[Racer], mark: int, most: int) -> list[Racer]:
+    """Those that learn on after so many passes, best first."""
+    racing = [racer for racer in racers if racer.done == mark < most and racer.improving]
+    return sorted(racing, key=lambda racer: racer.best)[: SURVIVORS.get(mark)]
 
 
 class _Passes(NamedTuple):

@@ -1,0 +1,85 @@
+"""The closed-form gradient of f is its derivative; the slopes of kernels are theirs."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from pistol._compiled.rows import sq_norms
+from pistol._compiled.tiles import kernel_values
+from pistol._data.sums import SUMS
+from pistol._learners.gradients import mean_squares
+from pistol._learners.models import Expansion
+from pistol.kernels import SLOPES, get_kernel
+
+few = settings(max_examples=15, deadline=None)
+seeds = st.integers(0, 10**6)
+KERNELS = [
+    get_kernel("rbf", 0.3, 1, 0.0),
+    get_kernel("exponential", 0.4, 1, 0.0),
+    *(get_kernel("bounded_poly", 0.5, m, 1e9) for m in range(4)),
+]
+
+
+def rows(seed, n, d=4):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def values(kernel, S, A):
+    return kernel_values([kernel], S, A, sq_norms(S), sq_norms(A))[0]
+
+
+def test_every_kernel_of_a_sum_has_a_slope():
+    assert all(kernel.smooth for each in SUMS for kernel in each.kernels(2.0, 3))
+    assert {kernel.map for kernel in KERNELS} == set(SLOPES)
+    assert not get_kernel("laplacian", 1.0, 1, 0.0).smooth
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@few
+@given(seed=seeds)
+def test_a_slope_is_the_derivative_of_its_kernel(kernel, seed):
+    S, A, h = rows(seed, 5), rows(seed + 1, 3), 1e-6
+    slope = kernel.slope(S @ A.T, sq_norms(S), sq_norms(A))
+    for i in range(S.shape[1]):
+        step = h * np.eye(S.shape[1])[i]
+        numeric = (values(kernel, S, A + step) - values(kernel, S, A - step)) / (2 * h)
+        along = S[:, i][:, None] - (A[:, i] if slope.radial else 0.0)
+        assert_allclose(slope.P * along, numeric, atol=1e-5)
+
+
+def model_of(seed, n=7, outputs=2, kernels=tuple(KERNELS)):
+    S = rows(seed, n)
+    coef = np.random.default_rng(seed).normal(size=(len(kernels), outputs, n))
+    return Expansion(kernels, np.arange(n), S, sq_norms(S), coef)
+
+
+@few
+@given(seed=seeds, outputs=st.integers(1, 3))
+def test_mean_squares_are_those_of_numerical_derivatives(seed, outputs):
+    model, A, h = model_of(seed, outputs=outputs), rows(seed + 1, 70), 1e-5
+    weight = np.random.default_rng(seed).uniform(0.5, 2, len(A))
+    found = mean_squares(model, A, weight)
+    for i, square in enumerate(found):
+        step = h * np.eye(A.shape[1])[i]
+        slope = (model.decide(A + step) - model.decide(A - step)) / (2 * h)
+        assert_allclose(square, weight @ np.square(slope).sum(axis=1) / weight.sum(), rtol=1e-4)
+
+
+def test_sparse_rows_have_the_gradients_of_dense_ones():
+    model, A = model_of(3), rows(4, 9)
+    sparse = Expansion(model.kernels, model.ids, sp.csr_array(model.rows), model.sq, model.coef)
+    weight = np.ones(len(A))
+    assert_allclose(
+        mean_squares(sparse, sp.csr_array(A), weight), mean_squares(model, A, weight), rtol=1e-9
+    )
+
+
+def test_coefficients_of_any_size_have_finite_gradients():
+    model = model_of(5)
+    large = Expansion(model.kernels, model.ids, model.rows, model.sq, model.coef * 1e150)
+    A = rows(6, 4)
+    found = mean_squares(large, A, np.ones(4)) / 1e300
+    assert_allclose(found, mean_squares(model, A, np.ones(4)), rtol=1e-6)
