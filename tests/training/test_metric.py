@@ -67,7 +67,7 @@ def test_targets_of_held_out_rows_do_not_change_the_metric_of_their_fold():
         data = families.Data(X, read_only(V), np.ones(90), np.arange(90))
         with workers(1) as threads:
             falling = count(0, -1)  # every race beats the one before
-            contest = Contest(data.Y, folds, lambda P: next(falling), threads)
+            contest = Contest(data.Y, folds, lambda P, falling=falling: next(falling), threads)
             family = families.KernelFamily("auto")
             every = metric.levels(contest, family, data, Unscaled(4), rule, 8)
             weights.append(next(lv.weights for lv in every if lv.weights is not None))
