@@ -34,6 +34,7 @@ import numpy as np
 from ._compiled.cache import INTERPRETED, jit
 from ._compiled.types import Array, pick
 
+TARGETS = ("median", "mean", "log")  # how they are scaled
 STEPS = 16.0  # of the scores of Poisson's loss are one unit of the logarithm
 
 
@@ -337,9 +338,7 @@ MULTINOMIAL = replace(CLASSIFICATION_LOSSES["logistic"], name="multinomial", cou
 
 LOSSES = CLASSIFICATION_LOSSES | REGRESSION_LOSSES | {"multinomial": MULTINOMIAL}
 
-_SQUARED = (
-    "squared_error", "squared", "square", "squared_loss", "mse", "l2", "least_squares", "quadratic"
-)  # fmt: skip
+_SQUARED = ("squared", "square", "squared_loss", "mse", "l2", "least_squares", "quadratic")
 _checked: WeakSet[Loss] = WeakSet()
 
 
@@ -349,10 +348,11 @@ def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
         if loss not in _checked:
             _checked.add(check_loss(loss))
         return loss
-    if loss not in registry and loss in (*_SQUARED, "squared_hinge"):
-        squared = "squared_error" in registry and loss != "squared_hinge"
-        names = ["squared_error"] if squared else ["modified_huber", "smooth_hinge", "huber"]
-        near = [name for name in names if name in registry]
+    mean = "squared_error" in registry
+    if mean and loss in _SQUARED:
+        raise ValueError(f"unknown loss {loss!r}; the mean is predicted by loss='squared_error'")
+    if loss in (*_SQUARED, "squared_hinge") or (loss == "squared_error" and not mean):
+        near = [name for name in ("modified_huber", "smooth_hinge", "huber") if name in registry]
         raise ValueError(
             f"loss {loss!r} has no Lipschitz constant, which the algorithm needs; use "
             f"{' or '.join(map(repr, near))}: quadratic for small errors, linear for large ones"
@@ -368,6 +368,8 @@ def check_loss(loss: Loss) -> Loss:
     """Refuse a loss whose gradient exceeds L or is no subgradient of its value, at sample points."""
     if not (isinstance(loss.L, Real) and isfinite(loss.L) and loss.L > 0):
         raise ValueError(f"L of {loss!r} must be positive and finite; got {loss.L!r}")
+    if loss.targets not in TARGETS:
+        raise ValueError(f"targets of {loss!r} must be one of {TARGETS}; got {loss.targets!r}")
     for part in (loss.value, loss.grad):
         if not hasattr(part, "py_func") and not INTERPRETED:
             raise ValueError(f"value and grad of {loss!r} must be compiled by numba; got {part!r}")

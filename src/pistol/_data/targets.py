@@ -27,6 +27,8 @@ NEWEST = 64  # rounds that say whether what was learned is worth keeping
 MOST_RANGE = 1e100  # of scaled targets
 TRIMMED = 0.9  # deviations beyond this quantile count as if they were there
 FINE = 4.0  # a part of the ratio above, so that scores are as large as those around the median
+FAINT = 1e-9  # deviations, relative to the mean, that are rounding
+CENTER_BITS = 30  # of a mean, counted from the size of the deviations
 LOG_LEAST, LOG_MOST = -600.0, 600.0  # logarithms of which exp is taken
 LOG_JUMP = 5.0  # the largest change of a logarithm when counts are scaled anew
 
@@ -126,7 +128,8 @@ class LogScaler:
 
     def differs(self, other: LogScaler) -> Array:
         """For each output whether scaling by the other would make a difference."""
-        ratio = other.mean / self.mean
+        with np.errstate(over="ignore"):
+            ratio = other.mean / self.mean
         return ~((ratio < 1.25) & (ratio > 0.8)) & (other.mean > LEAST)
 
     def replaced(self, other: LogScaler, outputs: Array) -> LogScaler:
@@ -142,8 +145,9 @@ class LogScaler:
 
     def onto(self, new: LogScaler) -> tuple[Array, Array]:
         """Factor and offset that turn scores into the other's for the same expected counts."""
-        jump = np.clip(self.center - new.center, -LOG_JUMP, LOG_JUMP)
-        return np.ones(len(jump)), STEPS * jump
+        with np.errstate(over="ignore"):
+            ratio = np.clip(self.mean / new.mean, np.exp(-LOG_JUMP), np.exp(LOG_JUMP))
+        return np.ones(len(ratio)), STEPS * np.log(ratio)
 
     def calibrated(self, scores: Array, share: Array) -> LogScaler:
         """With a mean that makes the expected counts of rows add up to what was counted.
@@ -168,12 +172,16 @@ def unscaled(outputs: int) -> TargetScaler:
 def around_mean(Y: Array, weight: Array, centred: bool, low: Array, high: Array) -> TargetScaler:
     """The mean, and a quarter of the deviations' mean square over their mean magnitude."""
     share = weight / max(weight.sum(), LEAST)
-    center = share @ Y if centred else np.zeros(Y.shape[1])
+    center = (share @ Y).clip(Y.min(axis=0), Y.max(axis=0)) if centred else np.zeros(Y.shape[1])
     deviation = _square_over_size(Y - center, share)
-    deviation = np.where(deviation > LEAST, deviation, np.abs(center)) / FINE
+    varies = deviation > FAINT * np.abs(center)
+    deviation = np.where(varies, deviation, np.abs(center))
     known = deviation > LEAST
-    scale = np.where(known, 1.0 / plain(np.where(known, deviation, 1.0)), 1.0)
-    return TargetScaler(center, scale, low, high)
+    deviation = plain(np.where(known, deviation, 1.0))
+    # without the bits that depend on the order of the rows
+    step = np.ldexp(1.0, np.frexp(deviation)[1] - CENTER_BITS)
+    center = np.where(varies & known, np.rint(center / step) * step, center)
+    return TargetScaler(center, np.where(known, FINE / deviation, 1.0), low, high)
 
 
 def multiples(Y: Array, weight: Array, centred: bool, low: Array, high: Array) -> LogScaler:
@@ -183,7 +191,7 @@ def multiples(Y: Array, weight: Array, centred: bool, low: Array, high: Array) -
     with np.errstate(over="ignore"):
         V, most = np.minimum(Y / mean, MOST_RANGE), np.minimum(high / mean, MOST_RANGE)
     spread = plain(_square_over_size(V - 1.0, share))
-    return LogScaler(mean, np.maximum(most, 2.0), np.where(spread > LEAST, spread, 1.0))
+    return LogScaler(mean, np.maximum(most, 2.0), np.where(spread > FAINT, spread, 1.0))
 
 
 def _square_over_size(gap: Array, share: Array) -> Array:
@@ -259,7 +267,8 @@ class Recent:
             before = like(newest, self.X[-(NEWEST - newest.shape[0]) :])
             newest = stack([before, newest])
             newest = sp.csr_array(newest) if sp.issparse(newest) else newest
-        low, high = np.minimum(self.low, Y.min(axis=0)), np.maximum(self.high, Y.max(axis=0))
+        low, high = Y.min(axis=0, initial=np.inf), Y.max(axis=0, initial=-np.inf)
+        low, high = np.minimum(self.low, low), np.maximum(self.high, high)
         parts = zip((self.Y, self.r), (Y, r), strict=True)
         Y, r = (np.concatenate([a, b[-RECENT:]])[-RECENT:] for a, b in parts)
         return Recent(Y, r, low, high, newest)
