@@ -6,7 +6,7 @@ from math import isfinite
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis.strategies import floats, sampled_from
+from hypothesis.strategies import floats, lists, sampled_from
 from numba import njit
 from scipy.optimize import minimize_scalar
 
@@ -14,12 +14,15 @@ from pistol.losses import (
     CLASSIFICATION_LOSSES,
     LOSSES,
     REGRESSION_LOSSES,
+    STEPS,
     Loss,
+    bounded,
     check_loss,
     epsilon_insensitive_loss,
     get_loss,
     huber_loss,
     quantile_loss,
+    squared_error_loss,
 )
 
 pytestmark = pytest.mark.interpreted
@@ -28,6 +31,8 @@ INSTANCES = dict(LOSSES)
 INSTANCES |= {f"quantile {tau}": quantile_loss(tau) for tau in (0.1, 0.9)}
 INSTANCES |= {f"huber {delta}": huber_loss(delta) for delta in (0.01, 5.0)}
 INSTANCES |= {"epsilon 2": epsilon_insensitive_loss(2.0)}
+INSTANCES |= {"squared 0.5": squared_error_loss(0.5), "squared 90": squared_error_loss(90.0)}
+INSTANCES |= {"poisson 700": bounded(LOSSES["poisson"], 700.0)}
 all_losses = pytest.mark.parametrize("loss", INSTANCES.values(), ids=INSTANCES)
 
 
@@ -43,8 +48,9 @@ def test_grad_is_a_subgradient_bounded_by_L(loss):
     def law(y, p, q):
         s = loss.grad(y, p, loss.theta)
         assert abs(s) <= loss.L
-        tangent = loss.value(y, p, loss.theta) + s * (q - p)
-        assert loss.value(y, q, loss.theta) >= tangent - 1e-9
+        value = loss.value(y, p, loss.theta)
+        tangent = value + s * (q - p)
+        assert loss.value(y, q, loss.theta) >= tangent - 1e-9 - 1e-14 * abs(value)
 
     law()
 
@@ -92,10 +98,33 @@ def test_the_quantile_loss_is_least_at_the_quantile(tau):
     assert y[::10][int(np.argmin(risk))] == pytest.approx(tau, abs=0.03)
 
 
-@pytest.mark.parametrize("name", ["squared_error", "squared_hinge", "mse"])
-def test_squared_losses_are_refused_and_huber_is_named(name):
-    with pytest.raises(ValueError, match="huber"):
-        get_loss(name, LOSSES)
+@given(limit=floats(1.0, 50.0), ys=lists(floats(0.0, 1.0), min_size=2, max_size=9))
+def test_the_squared_error_is_least_at_the_mean(limit, ys):
+    loss = squared_error_loss(limit)
+    assert abs(sum(loss.grad(y, np.mean(ys), loss.theta) for y in ys)) < 1e-12
+
+
+@given(most=floats(2.0, 50.0), ys=lists(floats(0.0, 2.0), min_size=2, max_size=9))
+def test_the_poisson_loss_is_least_at_the_logarithm_of_the_mean(most, ys):
+    loss, mean = bounded(LOSSES["poisson"], most), max(np.mean(ys), 1e-9)
+    p = STEPS * np.log(mean)
+    assert abs(sum(loss.grad(y, p, loss.theta) for y in ys)) < 1e-7
+
+
+@pytest.mark.parametrize("name", ["squared_error", "squared_hinge", "mse", "l2"])
+def test_squared_losses_of_labels_are_refused_and_others_are_named(name):
+    with pytest.raises(
+        ValueError, match=r"no Lipschitz constant.*'modified_huber' or 'smooth_hinge'"
+    ):
+        get_loss(name, CLASSIFICATION_LOSSES)
+
+
+@pytest.mark.parametrize("name", ["mse", "squared", "least_squares"])
+def test_the_squared_error_has_one_name(name):
+    with pytest.raises(ValueError, match=f"unknown loss '{name}'.*loss='squared_error'"):
+        get_loss(name, REGRESSION_LOSSES)
+    with pytest.raises(ValueError, match=r"no Lipschitz constant.*'huber'"):
+        get_loss("squared_hinge", REGRESSION_LOSSES)
 
 
 def test_an_unknown_loss_lists_the_choices():
@@ -105,7 +134,9 @@ def test_an_unknown_loss_lists_the_choices():
         get_loss("hinge", REGRESSION_LOSSES)
 
 
-@pytest.mark.parametrize("make", [huber_loss, quantile_loss, epsilon_insensitive_loss])
+@pytest.mark.parametrize(
+    "make", [huber_loss, quantile_loss, epsilon_insensitive_loss, squared_error_loss]
+)
 @pytest.mark.parametrize("theta", [-0.5, -1.0, float("nan"), "half"])
 def test_parameters_out_of_range_are_refused(make, theta):
     with pytest.raises(ValueError, match="strictly between"):
@@ -134,6 +165,8 @@ def test_a_loss_of_ones_own_is_checked():
         check_loss(Loss("wrong", square, wrong, L=1.0))
     with pytest.raises(ValueError, match="positive and finite"):
         check_loss(Loss("wrong", square, wrong, L=float("inf")))
+    with pytest.raises(ValueError, match=r"must be one of.*'log'.*got 'mode'"):
+        check_loss(Loss("wrong", square, wrong, L=1.0, targets="mode"))
 
 
 @settings(max_examples=1)
@@ -144,3 +177,6 @@ def test_built_in_losses_are_pickled_by_name(theta):
     assert loss.grad is LOSSES["quantile"].grad
     assert b"njit" not in pickle.dumps(LOSSES["hinge"])
     assert "quantile" in repr(loss)
+    for name in ("squared_error", "poisson"):
+        ours = bounded(LOSSES[name], 31.0)
+        assert vars(pickle.loads(pickle.dumps(ours))) == vars(ours)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from math import exp, expm1, inf, isfinite, log1p, tanh
+from math import exp, expm1, inf, isfinite, log, log1p, tanh
 from numbers import Real
 from typing import Any
 from weakref import WeakSet
@@ -33,6 +33,9 @@ import numpy as np
 
 from ._compiled.cache import INTERPRETED, jit
 from ._compiled.types import Array, pick
+
+TARGETS = ("median", "mean", "log")  # how they are scaled
+STEPS = 16.0  # of the scores of Poisson's loss are one unit of the logarithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +62,14 @@ class Loss:
         class's output. A single output has nothing to be compared with: z = p.
     levels : tuple of float, default=()
         Several thetas, to be learned at once from one target: one output each.
+    targets : {"median", "mean", "log"}, default="median"
+        How the regressors scale targets: around the median; around the mean; or as multiples of
+        their mean, with the score as the logarithm of such a multiple.
+    ranged : bool, default=False
+        Whether the regressors take theta and L from the range of the scaled targets.
+    unit : float, default=1.0
+        A typical gradient, E s²/E |s|, where it is far from 1. The estimators multiply a by it: a loss
+        times a constant, with L and unit to match, learns the same.
     """
 
     name: str
@@ -70,12 +81,16 @@ class Loss:
     link: Callable[[Array], Array] | None = None
     coupled: bool = False
     levels: tuple[float, ...] = ()
+    targets: str = "median"
+    ranged: bool = False
+    unit: float = 1.0
 
     def __reduce__(self) -> tuple[Any, ...]:
         ours = LOSSES.get(self.name)  # by name, so that no code is written into a pickle
-        parts = ("value", "grad", "link", "coupled")
+        parts = ("value", "grad", "link", "coupled", "targets")
         if ours and all(getattr(ours, part) == getattr(self, part) for part in parts):
-            return _built_in, (self.name, self.L, self.H, self.theta, self.levels)
+            own = ("L", "H", "theta", "levels", "ranged", "unit")
+            return _built_in, (self.name, {part: getattr(self, part) for part in own})
         return Loss, tuple(getattr(self, f.name) for f in fields(self))
 
     def __repr__(self) -> str:
@@ -211,6 +226,36 @@ def d_log_cosh(y, p, theta):
     return tanh(p - y)
 
 
+@jit
+def squared_error(y, p, theta):
+    """(y - p)²/2, linear where |y - p| > theta: least at the mean of y."""
+    e = abs(y - p)
+    return 0.5 * e * e if e < theta else theta * (e - 0.5 * theta)
+
+
+@jit
+def d_squared_error(y, p, theta):
+    return max(-theta, min(theta, p - y))
+
+
+@jit
+def poisson(y, p, theta):
+    """e^q - y q for q = p/16, linear where e^q > theta: least where e^q is the mean of y.
+
+    It is multiplied by 16. Scores in sixteenths of a logarithm are as large as those of other losses.
+    """
+    y, q, top = min(max(y, 0.0), theta), p / STEPS, log(theta)
+    value = exp(q) - y * q if q < top else theta - y * top + (theta - y) * (q - top)
+    return STEPS * value
+
+
+@jit
+def d_poisson(y, p, theta):
+    q = p / STEPS
+    mean = min(exp(q), theta) if q < log(theta) else theta
+    return mean - min(max(y, 0.0), theta)
+
+
 def huber_loss(delta: float = 1.0) -> Loss:
     """Huber's loss divided by δ, so that L = 1 and H = 1/δ."""
     _check_theta("delta", delta, 0.0, inf)
@@ -236,6 +281,24 @@ def epsilon_insensitive_loss(epsilon: float = 0.1) -> Loss:
     return Loss(name, epsilon_insensitive, d_epsilon_insensitive, L=1.0, theta=epsilon)
 
 
+def squared_error_loss(limit: float | None = None) -> Loss:
+    """Half the squared error up to |y - p| = limit, linear beyond: L = limit.
+
+    None takes the limit from the range of the targets, which only the regressors know. The mean of
+    the targets minimises it as long as no |y - p| exceeds the limit.
+    """
+    loss = REGRESSION_LOSSES["squared_error"]
+    if limit is None:
+        return loss
+    _check_theta("limit", limit, 0.0, inf)
+    return bounded(replace(loss, ranged=False), limit)
+
+
+def bounded(loss: Loss, theta: float) -> Loss:
+    """The squared error or Poisson's loss, linear beyond theta."""
+    return replace(loss, theta=theta, L=theta, H=theta / STEPS if loss.name == "poisson" else 1.0)
+
+
 def _check_theta(name: str, theta: float, low: float, high: float) -> None:
     if not isinstance(theta, Real) or not low < theta < high:
         raise ValueError(f"{name} must lie strictly between {low:g} and {high:g}; got {theta!r}")
@@ -259,7 +322,15 @@ REGRESSION_LOSSES = {
     "quantile": quantile_loss(),
     "epsilon_insensitive": epsilon_insensitive_loss(),
     "log_cosh": Loss("log_cosh", log_cosh, d_log_cosh, L=1.0, H=1.0),
-}
+    # the least theta that the range of targets can have; see `_data.targets`
+    "squared_error": Loss(
+        "squared_error", squared_error, d_squared_error,
+        L=8.0, H=1.0, theta=8.0, targets="mean", ranged=True, unit=4.0,
+    ),
+    "poisson": Loss(
+        "poisson", poisson, d_poisson, L=2.0, H=0.125, theta=2.0, targets="log", ranged=True
+    ),
+}  # fmt: skip
 
 # -log softmax(p)_y, one output per class: s_j = softmax(p)_j - 1{y = j} is the logistic loss's s at
 # z_j, so |s_j| ≤ 1. H is that of one output, q (1 - q) ≤ ¼; for all outputs together it would be ½.
@@ -267,10 +338,7 @@ MULTINOMIAL = replace(CLASSIFICATION_LOSSES["logistic"], name="multinomial", cou
 
 LOSSES = CLASSIFICATION_LOSSES | REGRESSION_LOSSES | {"multinomial": MULTINOMIAL}
 
-_NOT_LIPSCHITZ = (
-    "squared_error", "squared", "square", "squared_loss", "squared_hinge",
-    "mse", "l2", "least_squares", "quadratic",
-)  # fmt: skip
+_SQUARED = ("squared", "square", "squared_loss", "mse", "l2", "least_squares", "quadratic")
 _checked: WeakSet[Loss] = WeakSet()
 
 
@@ -280,8 +348,11 @@ def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
         if loss not in _checked:
             _checked.add(check_loss(loss))
         return loss
-    if loss in _NOT_LIPSCHITZ:
-        near = [name for name in ("huber", "modified_huber", "smooth_hinge") if name in registry]
+    mean = "squared_error" in registry
+    if mean and loss in _SQUARED:
+        raise ValueError(f"unknown loss {loss!r}; the mean is predicted by loss='squared_error'")
+    if loss in (*_SQUARED, "squared_hinge") or (loss == "squared_error" and not mean):
+        near = [name for name in ("modified_huber", "smooth_hinge", "huber") if name in registry]
         raise ValueError(
             f"loss {loss!r} has no Lipschitz constant, which the algorithm needs; use "
             f"{' or '.join(map(repr, near))}: quadratic for small errors, linear for large ones"
@@ -289,14 +360,16 @@ def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
     return pick(registry, "loss", loss)
 
 
-def _built_in(name: str, L: float, H: float, theta: float, levels: tuple[float, ...] = ()) -> Loss:
-    return replace(LOSSES[name], L=L, H=H, theta=theta, levels=levels)
+def _built_in(name: str, own: dict[str, Any]) -> Loss:
+    return replace(LOSSES[name], **own)
 
 
 def check_loss(loss: Loss) -> Loss:
     """Refuse a loss whose gradient exceeds L or is no subgradient of its value, at sample points."""
     if not (isinstance(loss.L, Real) and isfinite(loss.L) and loss.L > 0):
         raise ValueError(f"L of {loss!r} must be positive and finite; got {loss.L!r}")
+    if loss.targets not in TARGETS:
+        raise ValueError(f"targets of {loss!r} must be one of {TARGETS}; got {loss.targets!r}")
     for part in (loss.value, loss.grad):
         if not hasattr(part, "py_func") and not INTERPRETED:
             raise ValueError(f"value and grad of {loss!r} must be compiled by numba; got {part!r}")

@@ -42,6 +42,10 @@ from .losses import CLASSIFICATION_LOSSES, LOSSES, Loss, get_loss
 from .potentials import pistol_choice
 
 Events = LinearEvents | KernelEvents
+_RANGED = {
+    "mean": "Use squared_error_loss(limit) of pistol.losses, with the largest |y - p| to be squared",
+    "log": "Use the partial_fit of LinearPistolRegressor, which learns the scale of counts",
+}
 
 
 class Learner:
@@ -341,6 +345,11 @@ class Learner:
             raise ValueError(
                 f"{loss!r} is about several scores per round; this learner has one. Use 'logistic' "
                 "or another loss of one score"
+            )
+        if loss.targets == "log" or loss.ranged:
+            raise ValueError(
+                f"the {loss.name} loss is bounded by the range of all targets, which this learner does "
+                f"not know. {_RANGED[loss.targets]}"
             )
         if loss.L > self.L * (1 + 1e-12):
             raise ValueError(

@@ -1,8 +1,16 @@
-"""Scaling of targets: centred, and divided by half their typical deviation."""
+"""Scaling of targets: around the median, around the mean, or as multiples of the mean.
+
+PiSTOL's exponent is ‖g‖²/2α, with α = a (L + Σ |s|). Gradients that only are noise make ‖g‖² about
+Σ s². So a has to be about E s²/E |s|, which is near 1 for losses whose gradients are mostly ±1. The
+gradients of a squared error are as large as the residuals, and a few far out make E s² much larger
+than E |s|. There this ratio, of the deviations from the mean, is what targets are divided by. It is
+at most half the range of the targets.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,20 +18,29 @@ import scipy.sparse as sp
 
 from .._compiled.rows import like
 from .._compiled.types import Array, read_only
+from ..losses import STEPS, Loss, bounded
 from .scaling import LEAST, MOST, plain
 from .validation import MAX_TARGET
 
 RECENT = 1024  # rounds of a stream that say how targets are scaled
 NEWEST = 64  # rounds that say whether what was learned is worth keeping
+MOST_RANGE = 1e100  # of scaled targets
 TRIMMED = 0.9  # deviations beyond this quantile count as if they were there
+FINE = 4.0  # a part of the ratio above, so that scores are as large as those around the median
+FAINT = 1e-9  # deviations, relative to the mean, that are rounding
+CENTER_BITS = 30  # of a mean, counted from the size of the deviations
+LOG_LEAST, LOG_MOST = -600.0, 600.0  # logarithms of which exp is taken
+LOG_JUMP = 5.0  # the largest change of a logarithm when counts are scaled anew
 
 
 @dataclass(frozen=True, eq=False)
 class TargetScaler:
-    """Targets become (y - center) · scale."""
+    """Targets become (y - center) · scale; all targets seen so far are between low and high."""
 
     center: Array
     scale: Array
+    low: Array | float = 0.0
+    high: Array | float = 0.0
 
     @property
     def unit(self) -> Array:
@@ -53,14 +70,135 @@ class TargetScaler:
         return ~((ratio < 1.25) & (ratio > 0.8) & (shift < 0.5))
 
     def replaced(self, other: TargetScaler, outputs: Array) -> TargetScaler:
-        """The scaler with the other's numbers for some outputs."""
+        """The scaler with the other's numbers for some outputs, and with its range."""
         center = np.where(outputs, other.center, self.center)
-        return TargetScaler(center, np.where(outputs, other.scale, self.scale))
+        scale = np.where(outputs, other.scale, self.scale)
+        return TargetScaler(center, scale, other.low, other.high)
+
+    def gaps(self, P: Array, V: Array) -> Array:
+        """Absolute errors of scores, in the user's units."""
+        with np.errstate(over="ignore"):
+            return np.minimum(np.abs(P - V) * self.unit, MAX_TARGET)
+
+    def onto(self, new: TargetScaler) -> tuple[Array, Array]:
+        """Factor and offset that turn scores into the other's for the same targets."""
+        with np.errstate(over="ignore"):
+            factor, offset = new.scale * self.unit, (self.center - new.center) * new.scale
+        return np.minimum(factor, 1e150), np.clip(offset, -1e150, 1e150)
+
+    def bounded(self, loss: Loss) -> Loss:
+        """The loss for these targets: no residual within their range is larger than its theta."""
+        if not loss.ranged:
+            return loss
+        low, high = np.minimum(self.low, self.center), np.maximum(self.high, self.center)
+        with np.errstate(over="ignore"):
+            reach = float(np.max((high - low) * self.scale))
+        return bounded(loss, min(max(reach, 2.0 * FINE), MOST_RANGE))
+
+
+@dataclass(frozen=True, eq=False)
+class LogScaler:
+    """Counts become multiples of their mean; a score is 16 times the logarithm of a multiple."""
+
+    mean: Array
+    most: Array  # the largest multiple
+    spread_of: Array  # E (v - 1)²/E |v - 1| of the multiples
+
+    @property
+    def center(self) -> Array:
+        """What is added to the logarithms: that of the mean."""
+        return np.log(self.mean)
+
+    def transform(self, Y: Array) -> Array:
+        """Multiples of the mean."""
+        with np.errstate(over="ignore"):
+            V = Y / self.mean
+        return read_only(np.ascontiguousarray(np.clip(V, 0.0, self.most)))
+
+    def spread(self, coef: Array) -> Array:
+        """Coefficients of logarithms from those of scores."""
+        return coef / STEPS
+
+    def inverse_transform(self, scores: Array) -> Array:
+        """Expected counts, none above the largest count seen: there the loss is linear."""
+        return self.mean * self._multiples(scores)
+
+    def _multiples(self, scores: Array) -> Array:
+        return np.minimum(np.exp(np.clip(scores / STEPS, LOG_LEAST, LOG_MOST)), self.most)
+
+    def differs(self, other: LogScaler) -> Array:
+        """For each output whether scaling by the other would make a difference."""
+        with np.errstate(over="ignore"):
+            ratio = other.mean / self.mean
+        return ~((ratio < 1.25) & (ratio > 0.8)) & (other.mean > LEAST)
+
+    def replaced(self, other: LogScaler, outputs: Array) -> LogScaler:
+        """The scaler with the other's numbers for some outputs, and with its largest count."""
+        mean = np.where(outputs, other.mean, self.mean)
+        with np.errstate(over="ignore"):
+            most = np.minimum(other.most * (other.mean / mean), MOST_RANGE)
+        return LogScaler(mean, most, np.where(outputs, other.spread_of, self.spread_of))
+
+    def gaps(self, P: Array, V: Array) -> Array:
+        """Absolute errors of expected counts."""
+        return np.minimum(np.abs(self.inverse_transform(P) - self.mean * V), MAX_TARGET)
+
+    def onto(self, new: LogScaler) -> tuple[Array, Array]:
+        """Factor and offset that turn scores into the other's for the same expected counts."""
+        with np.errstate(over="ignore"):
+            ratio = np.clip(self.mean / new.mean, np.exp(-LOG_JUMP), np.exp(LOG_JUMP))
+        return np.ones(len(ratio)), STEPS * np.log(ratio)
+
+    def calibrated(self, scores: Array, share: Array) -> LogScaler:
+        """With a mean that makes the expected counts of rows add up to what was counted.
+
+        The scores are averages of logarithms, whose exponentials add up to less.
+        """
+        factor = plain(1.0 / np.clip(share @ self._multiples(scores), 0.5, 2.0))
+        return LogScaler(np.maximum(self.mean * factor, LEAST), self.most / factor, self.spread_of)
+
+    def bounded(self, loss: Loss) -> Loss:
+        """The loss for these counts: no expected count is above the largest count seen."""
+        if not loss.ranged:
+            return loss
+        return replace(bounded(loss, float(self.most.max())), unit=float(self.spread_of.max()))
 
 
 def unscaled(outputs: int) -> TargetScaler:
     """The scaler that does nothing."""
     return TargetScaler(np.zeros(outputs), np.ones(outputs))
+
+
+def around_mean(Y: Array, weight: Array, centred: bool, low: Array, high: Array) -> TargetScaler:
+    """The mean, and a quarter of the deviations' mean square over their mean magnitude."""
+    share = weight / max(weight.sum(), LEAST)
+    center = (share @ Y).clip(Y.min(axis=0), Y.max(axis=0)) if centred else np.zeros(Y.shape[1])
+    deviation = _square_over_size(Y - center, share)
+    varies = deviation > FAINT * np.abs(center)
+    deviation = np.where(varies, deviation, np.abs(center))
+    known = deviation > LEAST
+    deviation = plain(np.where(known, deviation, 1.0))
+    # without the bits that depend on the order of the rows
+    step = np.ldexp(1.0, np.frexp(deviation)[1] - CENTER_BITS)
+    center = np.where(varies & known, np.rint(center / step) * step, center)
+    return TargetScaler(center, np.where(known, FINE / deviation, 1.0), low, high)
+
+
+def multiples(Y: Array, weight: Array, centred: bool, low: Array, high: Array) -> LogScaler:
+    """Multiples of the mean, or of 1 if it is not part of the model."""
+    share = weight / max(weight.sum(), LEAST)
+    mean = np.maximum(plain(share @ Y), LEAST) if centred else np.ones(Y.shape[1])
+    with np.errstate(over="ignore"):
+        V, most = np.minimum(Y / mean, MOST_RANGE), np.minimum(high / mean, MOST_RANGE)
+    spread = plain(_square_over_size(V - 1.0, share))
+    return LogScaler(mean, np.maximum(most, 2.0), np.where(spread > FAINT, spread, 1.0))
+
+
+def _square_over_size(gap: Array, share: Array) -> Array:
+    """E v²/E |v| for every output; zero where all v are."""
+    largest = np.abs(gap).max(axis=0, initial=0.0)
+    unit = np.abs(gap) / np.where(largest > 0, largest, 1.0)  # squares of v itself may overflow
+    return largest * (share @ np.square(unit)) / np.maximum(share @ unit, LEAST)
 
 
 def typical(Y: Array, weight: Array, centred: bool = True) -> TargetScaler:
@@ -80,6 +218,15 @@ def robust(Y: Array, weight: Array, centred: bool = True) -> TargetScaler:
     for other in (weight / total @ gap, np.abs(center)):
         deviation = np.where(deviation > LEAST, deviation, other)
     return _halves(center, deviation)
+
+
+Scaling = Callable[[Array, Array, bool, Array, Array], Any]
+# from Y, weight, centred, and the least and largest targets seen: of a data set, and in a stream
+SCALINGS: dict[str, tuple[Scaling, Scaling]] = {
+    "median": (lambda Y, w, c, *_: typical(Y, w, c), lambda Y, w, c, *_: robust(Y, w, c)),
+    "mean": (around_mean, around_mean),
+    "log": (multiples, multiples),
+}
 
 
 def weighted_quantile(Y: Array, weight: Array, q: float) -> Array:
@@ -102,12 +249,15 @@ class Recent:
 
     Y: Array
     r: Array
+    low: Array  # the least target of all rounds
+    high: Array
     X: Any = None  # rows of the newest rounds, as given
 
     @classmethod
     def none(cls, outputs: int) -> Recent:
         """Before the first round."""
-        return cls(np.zeros((0, outputs)), np.zeros(0))
+        nothing = np.full(outputs, np.inf)
+        return cls(np.zeros((0, outputs)), np.zeros(0), nothing, -nothing)
 
     def then(self, X: Any, Y: Array, r: Array) -> Recent:
         """After more rounds."""
@@ -117,13 +267,15 @@ class Recent:
             before = like(newest, self.X[-(NEWEST - newest.shape[0]) :])
             newest = stack([before, newest])
             newest = sp.csr_array(newest) if sp.issparse(newest) else newest
+        low, high = Y.min(axis=0, initial=np.inf), Y.max(axis=0, initial=-np.inf)
+        low, high = np.minimum(self.low, low), np.maximum(self.high, high)
         parts = zip((self.Y, self.r), (Y, r), strict=True)
         Y, r = (np.concatenate([a, b[-RECENT:]])[-RECENT:] for a, b in parts)
-        return Recent(Y, r, newest)
+        return Recent(Y, r, low, high, newest)
 
-    def scaler(self, centred: bool) -> TargetScaler:
+    def scaler(self, targets: str, centred: bool) -> Any:
         """The scaler that the recent targets suggest."""
-        return robust(self.Y, self.r, centred)
+        return SCALINGS[targets][1](self.Y, self.r, centred, self.low, self.high)
 
     def better_without(self, P: Array, center: Array) -> Array:
         """For each output whether this centre is nearer to most of the newest targets than P."""

@@ -131,6 +131,18 @@ def check_targets(y: Any) -> Array:
     return np.ascontiguousarray(y.reshape(len(y), -1))
 
 
+def check_counts(Y: Array, loss: str) -> None:
+    """Counts: targets that are not negative."""
+    bad = np.argwhere(Y < 0)
+    if len(bad):
+        row, output = bad[0]
+        where = f"y[{row}]" if Y.shape[1] == 1 else f"y[{row}, {output}]"
+        raise ValueError(
+            f"the {loss} loss is for counts, which are not negative; {where} = {Y[row, output]:g}. "
+            "Use loss='squared_error' for means of other targets"
+        )
+
+
 def check_gram(X: Any, columns: slice | None = None) -> None:
     """A precomputed kernel: square and symmetric, or rows of one in which `columns` are their own."""
     if sp.issparse(X):

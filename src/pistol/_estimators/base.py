@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +19,7 @@ from .._data.validation import check_count, check_first, check_more, check_rows,
 from .._learners import Rule
 from .._training.batch import Problem, Setup, train
 from .._training.families import Data, Family
-from .._training.fitted import Columns, Fitted, marked, roll_back
+from .._training.fitted import Columns, Fitted, calibrated, marked, roll_back
 from .._training.stream import begin_stream, learn_stream, widened
 from .._training.tasks import Task
 from .._training.watch import Watch
@@ -83,8 +82,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             X.shape[0],
             settings,
         )
-        problem = Problem(task, recipe.family, partial(recipe.rule, task.loss), recipe.drift)
-        self.fitted_ = train(data, problem, setup, watch)
+        problem = Problem(task, recipe.family, recipe.rule, recipe.drift)
+        self.fitted_ = calibrated(train(data, problem, setup, watch), data.X, data.weight)
         return self
 
     @property
@@ -141,7 +140,7 @@ def _learn_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: An
         X, y = check_more(estimator, X, _given(estimator, y))
         task, family, n = known.task, known.family, known.counts.rows
     data = _prepared(estimator, family, task, X, y, sample_weight, n, whole=False)
-    problem = Problem(task, family, partial(recipe.rule, task.loss), recipe.drift)
+    problem = Problem(task, family, recipe.rule, recipe.drift)
     if known is None:
         size, columns = round_size(data.weight), Columns(X.shape[1], names)
         known = begin_stream(data, problem, None, size, columns, settings)

@@ -2,6 +2,7 @@
 
 A round of size R multiplies the gradient by R. So that f is that of rounds of size 1, L is multiplied
 by R and a with it (the theorem asks for a ≥ 2.25 L): then α grows like R² and ‖g‖²/2α does not grow.
+In the same way a is in units of a typical gradient, where the loss says what that is.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -
     pistol_choice(b, a, 1.0, 1.0, anytime)  # refuses what is no b
 
     def rule(loss: Loss, T: float | None, size: float) -> Rule:
-        loss = _sized(loss, size)
-        potential, number = pistol_choice(b, a * size, loss.L, _rounds(T, size), anytime)
+        loss, unit = _sized(loss, size), size * loss.unit
+        potential, number = pistol_choice(b, a * unit, loss.L, _rounds(T, size), anytime)
         if isinstance(b, Real):  # others grow with α, G or T
-            number *= size
+            number *= unit
         elif potential == "pistol_vowpal":
-            number *= sqrt(size)
-        return Rule(loss, potential, a * size, number, average)
+            number *= sqrt(unit)
+        return Rule(loss, potential, a * unit, number, average)
 
     return rule
 

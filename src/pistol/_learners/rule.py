@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,17 @@ class Rule:
             )
         return POTENTIALS[self.potential]
 
+    def turned(self, loss: Loss, size: float) -> Rule:
+        """The rule with a loss of another L and unit; L is that of a round of size 1."""
+        ratio = loss.unit / self.loss.unit
+        b = self.b * {"pistol": ratio, "pistol_vowpal": sqrt(ratio)}.get(self.potential, 1.0)
+        return replace(self, loss=replace(loss, L=loss.L * size), a=self.a * ratio, b=b)
+
+    @property
+    def alpha_0(self) -> float:
+        """a L."""
+        return max(self.a * self.loss.L, 1e-300)
+
     @property
     def value(self) -> Any:
         """The loss's value, as the loops take it."""
@@ -81,7 +93,7 @@ class Rule:
         shape = (kernels, outputs)
         return Scalars(
             g_norm_sq=np.zeros(shape),
-            alpha=np.full(shape, max(self.a * self.loss.L, 1e-300)),
+            alpha=np.full(shape, self.alpha_0),
             c_sum=np.zeros(shape),
             t=np.zeros((1, 1)),
             weight=np.zeros((1, 1)),

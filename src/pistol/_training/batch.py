@@ -14,6 +14,7 @@ from .._compiled.types import Array, read_only
 from .._data.metric import weighted
 from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
 from .._learners import Chunk, Learner, Rule
+from ..losses import Loss
 from .families import Candidate, Data, Family
 from .fitted import Columns, Counts, Fitted, Online
 from .metric import Level, levels
@@ -23,7 +24,7 @@ from .stream import begin_stream, learn_stream
 from .tasks import Task
 from .watch import Watch
 
-RuleFor = Callable[[float | None, float], Rule]  # from the rounds to come and their size to a rule
+RuleOf = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to come, size of a round
 
 
 class Problem(NamedTuple):
@@ -31,8 +32,12 @@ class Problem(NamedTuple):
 
     task: Task
     family: Family
-    rule: RuleFor
+    rule_of: RuleOf
     drift: bool = False
+
+    def rule(self, T: float | None, size: float) -> Rule:
+        """The rule for so many rounds to come, of this size."""
+        return self.rule_of(self.task.loss, T, size)
 
 
 class Setup(NamedTuple):
@@ -78,6 +83,7 @@ def _shuffled(
     data: Data, rounds: Rounds, problem: Problem, setup: Setup, plan: Plan, size: float, watch: Any
 ) -> Fitted:
     """Shuffled orders, with a race where the plan has one."""
+    problem = problem._replace(task=problem.task.suited(data.Y, data.weight))
     task, family = problem.task, problem.family
     # hashes are of the rows as given: scaled values are rounded
     hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._compiled.types import Array
 from .._data.scaling import Moments
-from .._data.targets import Recent, TargetScaler
+from .._data.targets import LogScaler, Recent, TargetScaler
 from .._learners import Chunk, Learner, Rule
 from .._learners.models import Model, mean_model
 from .drift import Challengers
@@ -118,16 +120,28 @@ class Fitted:
         vars(self).update(state | {"_made": [], "writing": RLock()})
 
 
+def calibrated(fitted: Fitted, X: Any, weight: Array) -> Fitted:
+    """With expected counts that add up on these rows, unless they came as a stream."""
+    if not isinstance(fitted.targets, LogScaler) or fitted.stream.recent is not None:
+        return fitted
+    if not fitted.task.centred:
+        return fitted
+    scores = np.concatenate(list(fitted.scores(X)))
+    share = weight / max(weight.sum(), 1e-300)
+    return replace(fitted, targets=fitted.targets.calibrated(scores, share))
+
+
 def marked(fitted: Fitted, X: Any) -> list[tuple[Learner, Any]]:
     """The learners of a stream, and what each needs to undo what is learned from the rows of X."""
     everyone = [*fitted.learners, *challenging(fitted.stream)]
     touched = fitted.family.touched(X, fitted.scaler)
-    return [(learner, learner.mark(touched)) for learner in everyone]
+    return [(learner, (learner.rule, learner.mark(touched))) for learner in everyone]
 
 
 def roll_back(marks: list[tuple[Learner, Any]]) -> None:
     """Put the learners back to where they were."""
-    for learner, mark in marks:
+    for learner, (rule, mark) in marks:
+        learner.rule = rule
         learner.roll_back(mark)
 
 

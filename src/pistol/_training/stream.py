@@ -13,7 +13,7 @@ import numpy as np
 from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds
 from .._data.scaling import ENTRIES
-from .._data.targets import Recent, TargetScaler, typical, unscaled
+from .._data.targets import Recent, unscaled
 from .._learners import Chunk, Dual, Learner
 from .drift import FIRST, STEP, Challengers, steps
 from .families import Data, Known
@@ -147,28 +147,35 @@ def _retargeted(fitted: Fitted, Y: Array) -> Fitted:
     What was learned is carried over as a function of the user's targets, so predictions do not jump.
     Where the new centre alone predicts most of the newest targets better, it is dropped.
     """
-    recent, old, centred = fitted.stream.recent, fitted.targets, fitted.task.centred
+    recent, old, task = fitted.stream.recent, fitted.targets, fitted.task
     if recent is None:
         return fitted
     if not len(recent.r):
-        return replace(fitted, targets=typical(Y[:1], np.ones(1), centred))
-    new = recent.scaler(centred)
+        return _bounded(replace(fitted, targets=task.scaler(Y[:1], np.ones(1))))
+    new = recent.scaler(task.loss.targets, task.centred)
     changed = old.differs(new)
-    if not changed.any():
+    if changed.any():
+        P = old.inverse_transform(np.concatenate(list(fitted.scores(recent.X))))
+        level = new.inverse_transform(np.zeros((1, len(changed))))
+        keep = ~recent.better_without(P, level)
+        factor, offset = (np.where(keep, x, 0.0) for x in old.onto(new))
+        for learner in everyone(fitted):
+            learner.restart(factor, offset, changed)
+    elif not task.loss.ranged:
         return fitted
-    P = old.inverse_transform(np.concatenate(list(fitted.scores(recent.X))))
-    keep = ~recent.better_without(P, new.center)
-    factor, offset = (np.where(keep, x, 0.0) for x in _between(old, new))
-    for learner in everyone(fitted):
-        learner.restart(factor, offset, changed)
-    return replace(fitted, targets=old.replaced(new, changed))
+    return _bounded(replace(fitted, targets=old.replaced(new, changed)))
 
 
-def _between(old: TargetScaler, new: TargetScaler) -> tuple[Array, Array]:
-    """Factor and offset that turn old scores into new ones for the same targets."""
-    with np.errstate(over="ignore"):
-        factor, offset = new.scale * old.unit, (old.center - new.center) * new.scale
-    return np.minimum(factor, 1e150), np.clip(offset, -1e150, 1e150)
+def _bounded(fitted: Fitted) -> Fitted:
+    """With learners whose loss is bounded by the range of the targets so far, if it has to be."""
+    loss = fitted.targets.bounded(fitted.task.loss)
+    if fitted.task.loss.ranged:
+        for learner in everyone(fitted):
+            rule = learner.rule.turned(loss, fitted.counts.size)
+            more = rule.alpha_0 - learner.rule.alpha_0
+            learner.rule = rule
+            learner.S = learner.S._replace(alpha=learner.S.alpha + max(more, 0.0))
+    return fitted
 
 
 def _remembered(fitted: Fitted, rows: Data, chunks: list[Chunk]) -> Fitted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -13,8 +13,8 @@ from sklearn.utils.validation import _check_y, column_or_1d
 
 from .._compiled.loops import total_loss
 from .._compiled.types import Array, read_only
-from .._data.targets import TargetScaler, typical, unscaled
-from .._data.validation import MAX_TARGET, check_targets, check_weights
+from .._data.targets import SCALINGS, TargetScaler, unscaled
+from .._data.validation import check_counts, check_targets, check_weights
 from .._learners import Chunk, Rule
 from ..losses import CLASSIFICATION_LOSSES, MULTINOMIAL, REGRESSION_LOSSES, Loss, get_loss
 from .calibration import log_loss, probabilities, temperature
@@ -40,6 +40,9 @@ class Task(Protocol):
 
     def scaler(self, Y: Array, weight: Array) -> TargetScaler:
         """How the targets of a data set are scaled."""
+
+    def suited(self, Y: Array, weight: Array) -> Task:
+        """The task with the loss that suits these targets."""
 
     def content(self, Y: Array, weight: Array) -> Array:
         """What tells rows with these targets apart when their order is shuffled."""
@@ -102,6 +105,10 @@ class Classification:
     def scaler(self, Y: Array, weight: Array) -> TargetScaler:
         """Labels are not scaled."""
         return unscaled(Y.shape[1])
+
+    def suited(self, Y: Array, weight: Array) -> Classification:
+        """The same: no loss depends on how many labels there are."""
+        return self
 
     def content(self, Y: Array, weight: Array) -> Array:
         """The encoded labels."""
@@ -173,17 +180,25 @@ class Regression:
         levels = self.loss.levels
         if levels and outputs:
             raise ValueError(f"several quantiles are of one target; y has {outputs} outputs")
-        return np.repeat(check_targets(y), max(len(levels), 1), axis=1)
+        Y = check_targets(y)
+        if self.loss.targets == "log":
+            check_counts(Y, self.loss.name)
+        return np.repeat(Y, max(len(levels), 1), axis=1)
 
-    def scaler(self, Y: Array, weight: Array) -> TargetScaler:
-        """Centred at the median, divided by half the mean deviation."""
-        return typical(Y, weight, self.centred)
+    def scaler(self, Y: Array, weight: Array) -> Any:
+        """As the loss asks for: around the median, around the mean, or as multiples of the mean."""
+        low, high = Y.min(axis=0), Y.max(axis=0)
+        return SCALINGS[self.loss.targets][0](Y, weight, self.centred, low, high)
+
+    def suited(self, Y: Array, weight: Array) -> Regression:
+        """With the loss bounded by the range of the targets, where it has to be."""
+        if not self.loss.ranged:
+            return self
+        return replace(self, loss=self.scaler(Y, weight).bounded(self.loss))
 
     def content(self, Y: Array, weight: Array) -> Array:
         """Scaled targets in steps of a thousandth, so that the user's units do not matter."""
-        targets = self.scaler(Y, weight)
-        with np.errstate(over="ignore"):
-            V = (Y - targets.center) * targets.scale
+        V = self.scaler(Y, weight).transform(Y)
         return np.rint(1024.0 * np.clip(V, -(2.0**40), 2.0**40))
 
     def groups(self, Y: Array) -> Array:
@@ -192,8 +207,7 @@ class Regression:
 
     def errors(self, P: Array, V: Array, targets: TargetScaler) -> Array:
         """Absolute errors, averaged over the outputs."""
-        with np.errstate(over="ignore"):
-            return np.minimum(np.abs(P - V) * targets.unit, MAX_TARGET).mean(axis=1)
+        return targets.gaps(P, V).mean(axis=1)
 
     def held_out_loss(self, V: Array, r: Array, rule: Rule) -> Callable[[Array], float]:
         """The mean loss."""
