@@ -2,8 +2,8 @@
 
 A shuffled order depends on the rows' *content*: each round's place is a hash of its row, of how many
 equal rounds there are before it, and of the seed. So `fit` does not depend on how the rows are sorted,
-a row of weight k is learned exactly like k copies of it, dense and sparse rows are learned alike, the
-scale of the features does not matter, and equal rows are still scattered over the whole pass.
+a row of weight k is learned exactly like k copies of it, dense and sparse rows are learned alike, origin
+and scale of the features do not matter, and equal rows are still scattered over the whole pass.
 
 Large weights must not cost more than small ones. Where all of them would add up to more rounds than
 `most_rounds` allows, a round counts more than once: its gradient is multiplied by its size.
@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from .._compiled.types import Array, read_only
 
 FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
+STEPS = 2.0**36  # in which the values of a feature are told apart
 
 
 class Rounds(NamedTuple):
@@ -45,39 +46,48 @@ def content(X: Any, Y: Array, weight: Array) -> Array:
 
 
 def _hash(X: Any, weight: Array, salt: np.uint64) -> Array:
-    """Σ_j mix(x_j) mix(j), with x_j divided by the largest magnitude of feature j.
+    """Σ_j mix(u_j) mix(j), with u_j the place of x_j between the extremes of feature j, in steps.
 
-    Zeros do not count. Rows of weight zero do not count for what is largest.
+    Neither the origin nor the unit of a feature matters. Rows of weight zero do not count for extremes.
     """
     columns = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * salt)
-    largest = _largest(X, weight)
+    low, high = _extremes(X, weight)
     if sp.issparse(X):
-        terms = mix(_in_units(X.data, largest[X.indices])) * columns[X.indices]
+        zeros = mix(_places(np.zeros(1), low, high))
+        at = X.indices
+        terms = (mix(_places(X.data, low[at], high[at])) - zeros[at]) * columns[at]
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
-        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]] + zeros @ columns
     h = np.empty(X.shape[0], np.uint64)
     for lo in range(0, len(h), 4096):  # the hashed copy of X is never larger than this
-        h[lo : lo + 4096] = mix(_in_units(X[lo : lo + 4096], largest)) @ columns
+        h[lo : lo + 4096] = mix(_places(X[lo : lo + 4096], low, high)) @ columns
     return h
 
 
-def _largest(X: Any, weight: Array) -> Array:
-    """The largest magnitude of each feature; 1 where there is none."""
-    largest = np.zeros(X.shape[1])
+def _extremes(X: Any, weight: Array) -> tuple[Array, Array]:
+    """The smallest and the largest value of each feature."""
     if sp.issparse(X):
         counted = np.repeat(weight > 0, np.diff(X.indptr))
-        np.maximum.at(largest, X.indices[counted], np.abs(X.data[counted]))
-    else:
-        for lo in range(0, X.shape[0], 4096):
-            part = X[lo : lo + 4096][weight[lo : lo + 4096] > 0]
-            np.maximum(largest, np.abs(part).max(axis=0, initial=0.0), out=largest)
-    return np.where(largest > 0, largest, 1.0)
+        stored = np.bincount(X.indices[counted], minlength=X.shape[1])
+        all_stored = stored == np.count_nonzero(weight)
+        low, high = np.where(all_stored, np.inf, 0.0), np.where(all_stored, -np.inf, 0.0)
+        np.minimum.at(low, X.indices[counted], X.data[counted])
+        np.maximum.at(high, X.indices[counted], X.data[counted])
+        return low, high
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    for lo in range(0, X.shape[0], 4096):
+        part = X[lo : lo + 4096][weight[lo : lo + 4096] > 0]
+        np.minimum(low, part.min(axis=0, initial=np.inf), out=low)
+        np.maximum(high, part.max(axis=0, initial=-np.inf), out=high)
+    return low, high
 
 
-def _in_units(x: Array, largest: Array) -> Array:
-    """The bits of x / largest without the last sixteen, which would depend on the scale."""
-    ratio = np.clip(x, -largest, largest) / largest + 0.0  # + 0.0: -0.0 equals 0.0
-    return (ratio.astype(np.float64).view(np.uint64) + np.uint64(1 << 15)) >> np.uint64(16)
+def _places(x: Array, low: Array, high: Array) -> Array:
+    """Where x is between low and high, in steps that rounding seldom changes."""
+    varies = high > low
+    low, range_ = np.where(varies, low, 0.0), np.where(varies, high - low, 1.0)
+    place = np.where(varies, np.clip((x - low) / range_, 0.0, 1.0), 0.0)
+    return np.rint(STEPS * place).astype(np.uint64)
 
 
 def round_size(weight: Array) -> float:

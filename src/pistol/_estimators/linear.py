@@ -12,9 +12,9 @@ from .base import Estimator, Recipe
 from .rules import RuleOf, pistol_rule
 from .tasks import Classifier, Regressor
 
-# Where b is "anytime" it is this √(2α_t/k), with k the entries of a row, or half of this √(2α_t) for
-# all features together.
-ANYTIME, ANYTIME_TARGETS = 1.0, 4.0
+# Where b is "anytime" it is the first number times √(2α_t/k), with k the entries of a row, or for all
+# features together the second times √(2α_t).
+ANYTIME, ANYTIME_TARGETS = (1.5, 0.5), (6.0, 2.0)
 
 
 def linear_family(p: Any) -> LinearFamily:
@@ -22,10 +22,10 @@ def linear_family(p: Any) -> LinearFamily:
     return LinearFamily(p.per_coordinate, p.fit_intercept, p.scaling)
 
 
-def linear_rule(p: Any, anytime: float) -> RuleOf:
+def linear_rule(p: Any, anytime: tuple[float, float]) -> RuleOf:
     """The rule that an estimator's parameters describe."""
     shared = bool(p.per_coordinate)
-    return pistol_rule(p.a, p.b, p.average, anytime if shared else 0.5 * anytime, shared)
+    return pistol_rule(p.a, p.b, p.average, anytime[0 if shared else 1], shared)
 
 
 def linear_tags(tags: Any) -> Any:
@@ -49,7 +49,7 @@ class LinearPistolClassifier(Classifier, Estimator):
         The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25; with several passes
         1 does better.
     b : "anytime", "horizon", "vowpal" or float, default="anytime"
-        The paper's b: √(2α_t/k) with k the mean number of non-zero features of a row (½√(2α_t)
+        The paper's b: 1.5√(2α_t/k) with k the mean number of non-zero features of a row (½√(2α_t)
         where `per_coordinate` is False), which needs no horizon; √(2aLT), with T known in `fit`;
         Vowpal Wabbit's ½√G, for per-coordinate learning; or a number.
     per_coordinate : bool, default=True
@@ -177,7 +177,7 @@ class LinearPistolRegressor(Regressor, Estimator):
         The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25; with several passes
         1 does better.
     b : "anytime", "horizon", "vowpal" or float, default="anytime"
-        The paper's b: 4√(2α_t/k) with k the mean number of non-zero features of a row (2√(2α_t)
+        The paper's b: 6√(2α_t/k) with k the mean number of non-zero features of a row (2√(2α_t)
         where `per_coordinate` is False), which needs no horizon; √(2aLT), with T known in `fit`;
         Vowpal Wabbit's ½√G, for per-coordinate learning; or a number.
     per_coordinate : bool, default=True
