@@ -17,21 +17,25 @@ from .types import loop, numbers, rows_type, vector
 @helper(inline="always")
 def _vote(usual, votes, f, x, w):
     """Count w rows whose feature f is x."""
-    if x == usual[f]:
-        votes[f] += w
-    else:
-        votes[f] -= w
-        if votes[f] < 0.0:
-            usual[f], votes[f] = x, -votes[f]
+    left = votes[f] + (w if x == usual[f] else -w)
+    votes[f] = left
+    if left < 0.0:
+        usual[f], votes[f] = x, -left
 
 
 @loop(lambda data: types.void(rows_type(data), numbers, vector, vector))
 def vote(X, weight, usual, votes):
-    """Count the rows of X: `usual` is the leading value of every feature, `votes` are its votes.
-
-    The zeros between two entries of a sparse row's feature are counted at once.
-    """
-    counted, total = np.zeros(len(usual)), 0.0
+    """Count the rows of X: `usual` is the leading value of every feature, `votes` are its votes."""
+    if X.step == 0:
+        for i in range(len(weight)):
+            _, vals = row(X, i)
+            for f in range(len(vals)):  # `_vote`, as SIMD code
+                x = float(vals[f])
+                left = votes[f] + (weight[i] if x == usual[f] else -weight[i])
+                usual[f] = x if left < 0.0 else usual[f]
+                votes[f] = abs(left)
+        return
+    counted, total = np.zeros(len(usual)), 0.0  # the zeros since an entry are counted at once
     for i in range(len(weight)):
         cols, vals = row(X, i)
         for n in range(len(cols)):
