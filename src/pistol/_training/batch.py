@@ -79,9 +79,10 @@ def _shuffled(
     task, family = problem.task, problem.family
     # hashes are of the rows as given: scaled values are rounded
     hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))
-    scaler = family.scaler(data.X, data.weight)
+    X = family.fenced(data.X, hashes, rounds)
+    scaler = family.scaler(X, data.weight)
     targets = task.scaler(data.Y, data.weight)
-    scaled = data._replace(X=scaler.transform(data.X), Y=targets.transform(data.Y))
+    scaled = data._replace(X=scaler.transform(X), Y=targets.transform(data.Y))
     counts = Counts(setup.n_rows, len(rounds.rows), size)
     blank = Fitted(
         task, family, setup.columns, scaler, targets, [], 0, Online(), counts,

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 
 from .._compiled.threads import Workers
 from .._compiled.types import Array, pick
-from .._data.ordering import content, mix
+from .._data.fences import SAMPLE, fences_of
+from .._data.ordering import Rounds, content, mix, sampled
 from .._data.origin import OriginScaler, origin_scaler
 from .._data.scaling import (
     Moments,
@@ -69,6 +70,9 @@ class Family(Protocol):
 
     def content(self, data: Data) -> Array:
         """A hash of every row."""
+
+    def fenced(self, X: Any, hashes: Array, rounds: Rounds) -> Any:
+        """The rows of a data set as they are learned, but for their scale."""
 
     def scaler(self, X: Any, weight: Array) -> Any:
         """How the rows of a data set are scaled."""
@@ -154,6 +158,10 @@ class KernelFamily:
         if self.precomputed:
             return mix((data.ids + 1).astype(np.uint64))
         return content(data.X, data.Y, data.weight)
+
+    def fenced(self, X: Any, hashes: Array, rounds: Rounds) -> Any:
+        """The rows as they are."""
+        return X
 
     def scaler(self, X: Any, weight: Array) -> Scaler | Unscaled:
         """Only sums of kernels take scaled rows."""
@@ -244,6 +252,13 @@ class LinearFamily:
     def content(self, data: Data) -> Array:
         """Hashes of the rows."""
         return content(data.X, data.Y, data.weight)
+
+    def fenced(self, X: Any, hashes: Array, rounds: Rounds) -> Any:
+        """Values far out are moved to the fences of their feature, in dense rows."""
+        if not self.scaling or sp.issparse(X) or not len(rounds.rows):
+            return X
+        rows, weight = sampled(hashes, rounds, SAMPLE)
+        return fences_of(X[rows], weight).within(X)
 
     def scaler(self, X: Any, weight: Array) -> Any:
         """Dense rows are centred, because per-coordinate learning needs it; sparse rows stay."""
