@@ -54,7 +54,8 @@ def decaying(g_norm_sq, alpha, t, b):
     return min(b / sqrt(t + 1.0), C_MAX)
 
 
-# "pistol_vowpal" is none of these: its b_t = b √G needs the G of a coordinate, see `_compiled.loops`.
+# "pistol_vowpal" and "pistol_shared" are none of these: their b_t = b √G and b_t = b √(2α/k) need the
+# G of a coordinate and the entries k of a row, see `_compiled.loops`.
 POTENTIALS = {
     "pistol": pistol,
     "pistol_anytime": pistol_anytime,

@@ -82,19 +82,30 @@ def pistol_per_coordinate(
     b: float | Callable[[float], float],
     L: float,
     m: list[float],
+    shared: bool = False,
 ) -> Iterator[tuple[float, list[float]]]:
     """Appendix A: a copy of Algorithm 3 for each coordinate i, fed s_{i,t} = s_t x_{t,i}.
 
     The appendix assumes |x_{t,i}| ≤ 1: start with m = [1, …, 1]. Starting with zeros learns the
     scale of each coordinate instead: coordinate i is divided by its largest magnitude so far.
+
+    With `shared` (not in the paper) b is divided by √k when a weight is set, k being the mean number of
+    entries of the rows up to then. A weight is set when its coordinate was seen with s_t ≠ 0, or gets
+    another scale.
     """
     d, m = len(m), list(m)
     theta = [0.0] * d  # Σ -s_{i,t}
     G = [0.0] * d  # Σ |s_{i,t}|
+    share, entries, t = [1.0] * d, 0, 0
     for x_t, y_t in stream:
+        entries, t = entries + sum(x_i != 0 for x_i in x_t), t + 1
+        now = sqrt(t / entries) if shared and entries else 1.0
+        share = [now if abs(x_t[i]) > m[i] else share[i] for i in range(d)]
         m = [max(m_i, abs(x_i)) for m_i, x_i in zip(m, x_t, strict=True)]
         w_t = [
-            coordinate_weight(theta[i] / m[i], G[i] / m[i], a, b, L) / m[i] if m[i] > 0 else 0.0
+            share[i] * coordinate_weight(theta[i] / m[i], G[i] / m[i], a, b, L) / m[i]
+            if m[i] > 0
+            else 0.0
             for i in range(d)
         ]
         p_t = sum(w_i * x_i for w_i, x_i in zip(w_t, x_t, strict=True))
@@ -103,6 +114,7 @@ def pistol_per_coordinate(
         for i in range(d):
             theta[i] -= s_t * x_t[i]
             G[i] += abs(s_t * x_t[i])
+            share[i] = now if s_t != 0 and x_t[i] != 0 else share[i]
 
 
 def coordinate_weight(

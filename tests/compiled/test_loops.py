@@ -122,17 +122,20 @@ def test_primal_pistol_is_algorithm_3_with_the_linear_kernel(loss, layout, dtype
 @all_losses
 @all_layouts
 @all_dtypes
+@pytest.mark.parametrize("potential", ["pistol_anytime", "pistol_shared"])
 @pytest.mark.parametrize("x_max", [0.0, 1.0, 4.0], ids=lambda m: f"x_max={m:g}")
-def test_coordinates_are_appendix_A(loss, layout, dtype, x_max):
+def test_coordinates_are_appendix_A(loss, layout, dtype, x_max, potential):
     @few
     @streams
     def law(seed, cuts):
         X, y = make_stream(seed, dtype)
+        X[np.random.default_rng(seed).random(X.shape) < 0.3] = 0.0
         a, b, rows = 2.25 * loss.L, reference.anytime, X.astype(np.float64)
         m = [x_max] * D
         play_reference = reference.pistol_per_coordinate
-        rounds = list(play_reference(zip(rows, y), grad_of(loss), a, b, loss.L, m))
-        learner = Coordinates(Rule(loss, "pistol_anytime", a, 0.5, "linear"), D, 1, x_max=x_max)
+        shared = potential == "pistol_shared"
+        rounds = list(play_reference(zip(rows, y), grad_of(loss), a, b, loss.L, m, shared))
+        learner = Coordinates(Rule(loss, potential, a, 0.5, "linear"), D, 1, x_max=x_max)
         assert_allclose(
             play(learner, layout(X), y, cuts)[:, 0], [p for p, _ in rounds], 1e-8, 1e-12
         )

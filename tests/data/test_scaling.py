@@ -54,7 +54,7 @@ def scaled(X, weight):
 
 
 def assert_alike(ours, theirs):
-    for name in ("weight", "mean", "deviation", "nonzero", "low", "high"):
+    for name in ("weight", "mean", "deviation", "usual", "votes", "low", "high"):
         assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9, atol=1e-9)
 
 

@@ -161,12 +161,19 @@ def learn_dual(values, rounds, rule, S, coef, u, P):
 
 
 # What a coordinate remembers, in one cache line: its weight w, θ = Σ -s x, G = Σ |s x|, its unit m
-# and 1/m, its share Σ ω w of the average, and Σ ω at the time that share was brought up to date.
-W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, FIELDS = 0, 1, 2, 3, 4, 5, 6, 8
+# and 1/m, its share Σ ω w of the average, and Σ ω at the time that share was brought up to date. The
+# last field is used by one coordinate alone, the constant: Σ r k, with k the entries of a row.
+W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, ENTRIES, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
-# How b_t of a coordinate grows: not at all, with √(2α), or with √G in the feature's own unit.
-FIXED, ANYTIME, VOWPAL = 0, 1, 2
-GROWTHS = {"pistol": FIXED, "pistol_anytime": ANYTIME, "pistol_vowpal": VOWPAL}
+# How b_t of a coordinate grows: not at all, with √(2α), with √(2α/k), or with √G in the feature's
+# own unit. k is the mean number of entries of a row: so many coordinates move at a time.
+FIXED, ANYTIME, VOWPAL, SHARED = 0, 1, 2, 3
+GROWTHS = {
+    "pistol": FIXED,
+    "pistol_anytime": ANYTIME,
+    "pistol_vowpal": VOWPAL,
+    "pistol_shared": SHARED,
+}
 
 
 @helper(inline="always")
@@ -199,7 +206,7 @@ def _line_8(Z, f, x, s):
 @helper(fastmath={"contract"})
 def _multipliers(growth, h_sq, alpha, b, c, m):
     """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL."""
-    if growth == ANYTIME:
+    if growth == ANYTIME or growth == SHARED:
         for n in range(m):
             c[n] = pistol_anytime(h_sq[n], alpha[n], 0.0, b)
     else:
@@ -218,6 +225,16 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
     if growth == VOWPAL:
         c[0] *= sqrt(Z[f, G_SUM])
     _set_weight(Z, f, c[0])
+
+
+@helper
+def _share(entries, vals, bias, r, t):
+    """1/√k, with k the mean number of entries of a row up to this one, the constant included."""
+    k = 0 if bias == 0.0 else 1
+    for n in range(len(vals)):
+        k += vals[n] != 0.0
+    entries[ENTRIES] += r * k
+    return sqrt(t / entries[ENTRIES]) if entries[ENTRIES] > 0.0 else 1.0
 
 
 @loop(
@@ -240,6 +257,8 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
         cols, vals = row(X, i)
         m, weight = len(cols), S.weight[0, 0]
         tick(S, r[k], rule.power)
+        if growth == SHARED:
+            b = rule.b[0] * _share(state[0, d], vals, bias, r[k], S.t[0, 0])
         for j in range(len(state)):
             if bias > state[j, d, M]:
                 set_unit(state[j], d, bias, weight, growth, a, b, L)
@@ -265,7 +284,8 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
                         c[n] *= sqrt(Z[cols[n], G_SUM])
                     c[m] *= sqrt(Z[d, G_SUM])
                 for n in range(m):
-                    _set_weight(Z, cols[n], c[n])
+                    if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
+                        _set_weight(Z, cols[n], c[n])
                 _set_weight(Z, d, c[m])
 
 

@@ -1,14 +1,13 @@
 """Robust scaling: values far out neither set the scale of a feature nor count much themselves.
 
-The scale of a feature comes from values within its *fences*. These lie twice the distance of the 5 %
-and 95 % quantiles beyond them. Scaled values larger than 2 are bent towards 4, which none of them
-reaches. A feature that has many values beyond its fences is replaced by its normal scores: its ranks,
-spread like the values of a normal distribution.
+The scale of a feature comes from values within its fences, six typical distances from the median. Scaled
+values larger than 2 are bent towards 4, which none of them reaches. A feature that has many values beyond
+its fences is replaced by its normal scores: its ranks, spread like the values of a normal distribution.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,13 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 
 from .._compiled.types import Array
-from .scaling import GRAIN, Scaler, moments_of, stays_sparse
-from .targets import weighted_quantile
+from .fences import fences_of
+from .scaling import GRAIN, Scaler, scaler_of
 
-TAIL, FENCE = 0.05, 2.0  # the quantiles, and how far beyond them the fences are
+FAR_OUT = 6.0  # typical distances from the median to a fence; of a normal feature 7 deviations
 STRAIGHT, ROOM = 2.0, 2.0  # scaled values that stay, and how much farther out others can be
-OUTSIDE, TIED = 0.005, 0.3  # ranked: a larger share beyond the fences, no value with a larger share
+OUTSIDE, TIED = 0.01, 0.3  # ranked: a larger share beyond the fences, no value with a larger share
 KNOTS, FARTHEST = 128, 3.0  # of normal scores
-SAMPLE = 8192  # rows whose values say where the quantiles are
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,27 +90,18 @@ def unbend(Z: Array) -> Array:
     return np.copysign(np.minimum(size, STRAIGHT) + beyond / (1.0 - beyond / ROOM), Z)
 
 
-def bent_scaler(X: Any, weight: Array, hashes: Array) -> Bent:
-    """The robust scaler of all rows of a data set; which rows are looked at depends on `hashes`."""
-    if sp.issparse(X):
-        return Bent(moments_of(X, weight).scaler(centred=not stays_sparse(X, whole=True)))
-    rows = np.argsort(hashes, kind="stable")[:SAMPLE] if len(hashes) > SAMPLE else slice(None)
-    sample, each = X[rows].astype(np.float64, copy=False), weight[rows]
-    low, high = fences(sample, each)
-    scaler = moments_of(np.clip(X, low, high), weight).scaler()
-    outside = each @ ((sample < low) | (sample > high)) / each.sum()
+def bent_scaler(X: Any, weight: Array, rows: Array, each: Array) -> Bent:
+    """The robust scaler of all rows; some of them, which count `each`, say what is far out."""
+    if sp.issparse(X) or not len(rows):
+        return Bent(scaler_of(X, weight))
+    sample = X[rows].astype(np.float64, copy=False)
+    fences = fences_of(sample, each, FAR_OUT)
+    scaler = scaler_of(fences.within(X), weight)
+    outside = each @ ((sample < fences.low) | (sample > fences.high)) / each.sum()
     heavy = np.flatnonzero((outside > OUTSIDE) & scaler.varies)
-    Z = replace(scaler).transform(sample) if len(heavy) else sample
+    Z = scaler.transform(sample) if len(heavy) else sample
     found = ((int(i), normal_scores(Z[:, i], each)) for i in heavy)
     return Bent(scaler, {i: knots for i, knots in found if knots is not None})
-
-
-def fences(X: Array, weight: Array) -> tuple[Array, Array]:
-    """Bounds of what is not far out, for each feature; none where most values are the same."""
-    low, high = (weighted_quantile(X, weight, q) for q in (TAIL, 1.0 - TAIL))
-    with np.errstate(over="ignore", invalid="ignore"):
-        room = np.where(high > low, FENCE * (high - low), np.inf)
-        return np.maximum(low - room, X.min(axis=0)), np.minimum(high + room, X.max(axis=0))
 
 
 def normal_scores(z: Array, weight: Array) -> tuple[Array, Array] | None:

@@ -2,8 +2,8 @@
 
 A shuffled order depends on the rows' *content*: each round's place is a hash of its row, of how many
 equal rounds there are before it, and of the seed. So `fit` does not depend on how the rows are sorted,
-a row of weight k is learned exactly like k copies of it, dense and sparse rows are learned alike, the
-scale of the features does not matter, and equal rows are still scattered over the whole pass.
+a row of weight k is learned exactly like k copies of it, dense and sparse rows are learned alike, order,
+origin and scale of the features do not matter, and equal rows are still scattered over the whole pass.
 
 Large weights must not cost more than small ones. Where all of them would add up to more rounds than
 `most_rounds` allows, a round counts more than once: its gradient is multiplied by its size.
@@ -11,6 +11,7 @@ Large weights must not cost more than small ones. Where all of them would add up
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,9 @@ import scipy.sparse as sp
 from .._compiled.types import Array, read_only
 
 FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
+COARSE, FINE = 2.0**12, 2.0**36  # steps in which the values of a feature are told apart
+KEYS = 2.0**16  # steps in which features are told apart
+ENTRIES = 2**14  # of dense rows that are hashed together
 
 
 class Rounds(NamedTuple):
@@ -29,6 +33,7 @@ class Rounds(NamedTuple):
 
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -40,44 +45,110 @@ def mix(x: Array) -> Array:
 
 
 def content(X: Any, Y: Array, weight: Array) -> Array:
-    """A 64-bit hash of every row and its targets."""
-    return mix(_hash(X, weight, _ODD)) + _hash(Y, weight, _MIX[1])
+    """A 64-bit hash of every row and its targets: a coarse one in front of a fine one.
 
-
-def _hash(X: Any, weight: Array, salt: np.uint64) -> Array:
-    """Σ_j mix(x_j) mix(j), with x_j divided by the largest magnitude of feature j.
-
-    Zeros do not count. Rows of weight zero do not count for what is largest.
+    The coarse half is that of values in large steps, whose features are known by what is in them. So
+    it survives rounding, and another order, sign, origin or unit of the features. The fine half tells
+    apart what remains.
     """
-    columns = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * salt)
-    largest = _largest(X, weight)
+    parts = zip(_hashes(X, weight, _ODD), _hashes(Y, weight, _MIX[1]), strict=True)
+    coarse, fine = (mix(x) + y for x, y in parts)
+    return (mix(coarse) & ~_LOW) | (mix(fine) >> _HALF)
+
+
+class _Places(NamedTuple):
+    """Where values are on the way from one end of their feature's range to the other, from 0 to 1."""
+
+    start: Array
+    way: Array  # infinite for a constant feature
+
+    def __call__(self, x: Array, at: Any = slice(None)) -> Array:
+        place = x - self.start[at]
+        place /= self.way[at]
+        return np.clip(place, 0.0, 1.0, out=place)
+
+
+def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
+    """Σ_j mix(u_j + key of feature j), in coarse and in fine steps.
+
+    u_j is the place of x_j in the range of feature j. A constant feature adds nothing. Rows of weight
+    zero do not count for ranges and keys.
+    """
+    places, squares = _oriented(X, weight)
+    key = mix(np.rint(KEYS * squares).astype(np.uint64) * salt + salt)
+    number = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * salt)
+    key, number = (np.where(np.isinf(places.way), np.uint64(0), x) for x in (key, number))
+
+    def terms(x: Array, at: Any = slice(None)) -> tuple[Array, Array]:
+        u = places(x, at)
+        steps = ((COARSE, key), (FINE, number))
+        coarse, fine = (mix(np.rint(n * u).astype(np.uint64) * _ODD + k[at]) for n, k in steps)
+        return coarse, fine
+
     if sp.issparse(X):
-        terms = mix(_in_units(X.data, largest[X.indices])) * columns[X.indices]
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
-        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-    h = np.empty(X.shape[0], np.uint64)
-    for lo in range(0, len(h), 4096):  # the hashed copy of X is never larger than this
-        h[lo : lo + 4096] = mix(_in_units(X[lo : lo + 4096], largest)) @ columns
-    return h
+        zeros, stored = terms(np.zeros((1, X.shape[1]))), terms(X.data, X.indices)
+        pairs = zip(stored, zeros, strict=True)
+        coarse, fine = (_row_sums(X, s - z[0, X.indices]) + z.sum() for s, z in pairs)
+        return coarse, fine
+    hashes = np.empty((2, X.shape[0]), np.uint64)
+    for part in _parts(X):
+        hashes[:, part] = [term.sum(axis=1) for term in terms(X[part])]
+    return hashes[0], hashes[1]
 
 
-def _largest(X: Any, weight: Array) -> Array:
-    """The largest magnitude of each feature; 1 where there is none."""
-    largest = np.zeros(X.shape[1])
+def _oriented(X: Any, weight: Array) -> tuple[_Places, Array]:
+    """Places counted from the end that is nearer to a feature's mean, and their mean squares."""
+    low, high = _extremes(X, weight)
+    varies = high > low
+    places = _Places(np.where(varies, low, 0.0), np.where(varies, high - low, np.inf))
+    if sp.issparse(X):
+        u, zero = places(X.data, X.indices), places(np.zeros((1, X.shape[1])))[0]
+        each, rest = np.repeat(weight, np.diff(X.indptr)), weight.sum()
+        stored = np.bincount(X.indices, each, X.shape[1])
+        sums = [
+            np.bincount(X.indices, each * u**n, X.shape[1]) + (rest - stored) * zero**n
+            for n in (1, 2)
+        ]
+    else:
+        sums = [np.zeros(X.shape[1]) for _ in range(2)]
+        for part in _parts(X):
+            u = places(X[part])
+            sums[0] += weight[part] @ u
+            sums[1] += weight[part] @ np.square(u, out=u)
+    mean, squares = (x / max(weight.sum(), 1e-300) for x in sums)
+    upper = varies & (mean > 0.5 + 2.0**-20)
+    start, way = np.where(upper, high, places.start), np.where(upper, -places.way, places.way)
+    return _Places(start, way), np.where(upper, np.abs(1.0 - 2.0 * mean + squares), squares)
+
+
+def _extremes(X: Any, weight: Array) -> tuple[Array, Array]:
+    """The smallest and the largest value of each feature."""
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
     if sp.issparse(X):
         counted = np.repeat(weight > 0, np.diff(X.indptr))
-        np.maximum.at(largest, X.indices[counted], np.abs(X.data[counted]))
-    else:
-        for lo in range(0, X.shape[0], 4096):
-            part = X[lo : lo + 4096][weight[lo : lo + 4096] > 0]
-            np.maximum(largest, np.abs(part).max(axis=0, initial=0.0), out=largest)
-    return np.where(largest > 0, largest, 1.0)
+        at, values = X.indices[counted], X.data[counted]
+        everywhere = np.bincount(at, minlength=X.shape[1]) == np.count_nonzero(weight)
+        low[~everywhere] = high[~everywhere] = 0.0
+        np.minimum.at(low, at, values)
+        np.maximum.at(high, at, values)
+        return low, high
+    for part in _parts(X):
+        rows = X[part][weight[part] > 0]
+        np.minimum(low, rows.min(axis=0, initial=np.inf), out=low)
+        np.maximum(high, rows.max(axis=0, initial=-np.inf), out=high)
+    return low, high
 
 
-def _in_units(x: Array, largest: Array) -> Array:
-    """The bits of x / largest without the last sixteen, which would depend on the scale."""
-    ratio = np.clip(x, -largest, largest) / largest + 0.0  # + 0.0: -0.0 equals 0.0
-    return (ratio.astype(np.float64).view(np.uint64) + np.uint64(1 << 15)) >> np.uint64(16)
+def _parts(X: Array) -> Iterator[slice]:
+    """Slices of rows that are hashed together: few enough for a processor's cache."""
+    rows = max(1, ENTRIES // max(X.shape[1], 1))
+    return (slice(lo, lo + rows) for lo in range(0, X.shape[0], rows))
+
+
+def _row_sums(X: Any, terms: Array) -> Array:
+    """Sums of the terms of every row's stored values, modulo 2^64."""
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
 
 
 def round_size(weight: Array) -> float:
@@ -117,10 +188,13 @@ def as_given(weight: Array, size: float = 1.0) -> Rounds:
 
 
 def by_content(hashes: Array, rounds: Rounds) -> tuple[Rounds, Array]:
-    """The rounds sorted by content, and a hash of each that tells equal ones apart."""
+    """The rounds sorted by content, and a hash of each that tells equal ones apart.
+
+    The hash is made of the coarse half of the content, and of how many rounds before have the same.
+    """
     place = np.lexsort((-rounds.r, hashes[rounds.rows]))
     rows, r = rounds.rows[place], rounds.r[place]
-    h = hashes[rows]
+    h = hashes[rows] >> _HALF
     starts = np.flatnonzero(np.append(True, h[1:] != h[:-1])) if len(h) else np.zeros(0, int)
     copy = np.arange(len(h)) - np.repeat(starts, np.diff(np.append(starts, len(h))))
     return Rounds(rows, r), mix(h + copy.astype(np.uint64) * _ODD)

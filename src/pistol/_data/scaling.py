@@ -2,8 +2,8 @@
 
 A feature is centred at its mean and divided by its standard deviation. A feature with two values is
 divided by half their distance instead, so that a rare flag counts as much as a balanced one. A feature
-that is nearly always zero stays uncentred and is divided by half its largest magnitude. A constant
-feature is dropped. The statistics can be collected chunk by chunk.
+that nearly always has the same value, such as zero, is centred at that value and divided by half the
+largest distance from it. A constant feature is dropped. The statistics can be collected chunk by chunk.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.types import Array
+from .._compiled.rows import as_rows
+from .._compiled.types import Array, read_only
+from .._compiled.votes import vote
 
-RARE = 0.1  # a feature with a smaller share of non-zero entries is nearly always zero
+RARE = 0.1  # a feature nearly always has its usual value if a smaller share of rows has another one
 DENSE = 4096  # sparse rows of at most so many features are made dense and centred
 ENTRIES = 2**25  # … unless the dense rows of a whole data set would have more entries than this
 CHUNK = 4096
@@ -29,29 +31,51 @@ FAR = {"f": 1e15, "d": 1e60}  # rows are no farther out than this, so that norms
 
 
 class Moments:
-    """Weight, mean, deviation, extremes and share of zeros of every feature, so far.
+    """Weight, mean, deviation, extremes and usual value of every feature, so far.
 
-    The deviation is the root of the sum of squares, which neither overflows nor vanishes.
+    The deviation is the root of the sum of squares, which neither overflows nor vanishes. The usual
+    value is the one that more than half of the rows have, if there is one. Its votes are the rows that
+    have it less those that do not; before `recount` they may be more, if the others differ.
     """
 
     def __init__(self, features: int) -> None:
         self.weight = 0.0
-        self.mean, self.deviation, self.nonzero = np.zeros((3, features))
+        self.mean, self.deviation, self.usual, self.votes = np.zeros((4, features))
         self.low, self.high = np.full(features, np.inf), np.full(features, -np.inf)
 
     def add(self, X: Any, weight: Array) -> None:
         """Take in more rows; rows of weight zero are ignored."""
         if sp.issparse(X):
             keep = np.flatnonzero(weight > 0)
+            self._vote(X[keep], weight[keep])
             self._merge(*_sparse(X[keep], weight[keep]))
             return
         for lo in range(0, X.shape[0], CHUNK):
             keep = lo + np.flatnonzero(weight[lo : lo + CHUNK] > 0)
-            self._merge(*_dense(X[keep].astype(np.float64, copy=False), weight[keep]))
+            rows = X[keep].astype(np.float64, copy=False)
+            self._vote(rows, weight[keep])
+            self._merge(*_dense(rows, weight[keep]))
 
-    def _merge(
-        self, w: float, mean: Array, deviation: Array, nonzero: Array, low: Array, high: Array
-    ) -> None:
+    def recount(self, X: Any, weight: Array) -> None:
+        """Count the votes exactly; X are all rows, so that their order does not matter."""
+        total = float(weight.sum())
+        if sp.issparse(X):
+            same = (X.data == self.usual[X.indices]) * np.repeat(weight, np.diff(X.indptr))
+            stored = np.bincount(X.indices, np.repeat(weight, np.diff(X.indptr)), X.shape[1])
+            zeros = np.where(self.usual == 0, np.maximum(total - stored, 0.0), 0.0)
+            count = np.bincount(X.indices, same, X.shape[1]) + zeros
+        else:
+            parts = range(0, X.shape[0], CHUNK)
+            count = sum(
+                weight[lo : lo + CHUNK] @ (X[lo : lo + CHUNK] == self.usual) for lo in parts
+            )
+        self.votes = 2.0 * count - total
+
+    def _vote(self, X: Any, weight: Array) -> None:
+        self.usual, self.votes = self.usual.copy(), self.votes.copy()
+        vote(as_rows(X), read_only(np.ascontiguousarray(weight)), self.usual, self.votes)
+
+    def _merge(self, w: float, mean: Array, deviation: Array, low: Array, high: Array) -> None:
         if w == 0:
             return
         total = self.weight + w
@@ -59,7 +83,6 @@ class Moments:
         apart = gap * np.sqrt(self.weight / total * w)
         self.deviation = _root_of_squares(np.stack([self.deviation, deviation, apart]), np.ones(3))
         self.mean = self.mean + gap * (w / total)
-        self.nonzero = self.nonzero + nonzero
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
         self.weight = total
 
@@ -73,12 +96,12 @@ class Moments:
         whole = np.where(spread > 0, spread, 1.0)
         above, below = (self.high - self.mean) / whole, (self.mean - self.low) / whole
         flag = (deviation / whole) ** 2 >= (1 - 1e-6) * above * below
-        rare = self.nonzero < RARE * self.weight
+        rare = (self.votes > (1.0 - 2.0 * RARE) * self.weight) & (centred | (self.usual == 0))
         unit = np.where(flag, 0.5 * spread, deviation)
-        unit = np.where(rare, 0.5 * largest, unit)
+        unit = np.where(rare, 0.5 * np.maximum(self.high - self.usual, self.usual - self.low), unit)
         varies = (spread > 1e-12 * largest) & (unit > LEAST)
         unit = np.where(varies, unit, 1.0)
-        center = np.where(rare & varies, 0.0, self.mean)
+        center = np.where(rare & varies, self.usual, self.mean)
         scale = np.where(varies, 1.0 / unit, 0.0)
         return Scaler(center if centred else np.zeros_like(center), scale, centred)
 
@@ -101,19 +124,19 @@ def _root_of_squares(X: Array, w: Array) -> Array:
     return size * np.sqrt(w @ np.square(X / size))
 
 
-def _dense(X: Array, w: Array) -> tuple[float, Array, Array, Array, Array, Array]:
+def _dense(X: Array, w: Array) -> tuple[float, Array, Array, Array, Array]:
     total = w.sum()
     if total == 0:
-        return (0.0, *np.zeros((5, X.shape[1])))
+        return (0.0, *np.zeros((4, X.shape[1])))
     low, high = X.min(axis=0), X.max(axis=0)
     mean = np.clip((w / total) @ X, low, high)  # rounding must not make a constant feature vary
-    return total, mean, _root_of_squares(X - mean, w), w @ (X != 0), low, high
+    return total, mean, _root_of_squares(X - mean, w), low, high
 
 
-def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array, Array]:
+def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array]:
     total, d = w.sum(), X.shape[1]
     if total == 0:
-        return (0.0, *np.zeros((5, d)))
+        return (0.0, *np.zeros((4, d)))
     each, values = np.repeat(w, np.diff(X.indptr)), X.data.astype(np.float64)
     mean = np.bincount(X.indices, each / total * values, d)
     stored = np.bincount(X.indices, each, d)
@@ -126,8 +149,7 @@ def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array, Array]
     size = np.where(size > 0, size, 1.0)
     gaps, zeros = (values - mean[X.indices]) / size[X.indices], np.maximum(total - stored, 0.0)
     squares = np.bincount(X.indices, each * gaps * gaps, d) + zeros * np.square(mean / size)
-    nonzero = np.bincount(X.indices, each * (values != 0), d)
-    return total, mean, size * np.sqrt(squares), nonzero, low, high
+    return total, mean, size * np.sqrt(squares), low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +301,7 @@ def moments_of(X: Any, weight: Array) -> Moments:
     """The statistics of all rows."""
     moments = Moments(X.shape[1])
     moments.add(X, weight)
+    moments.recount(X, weight)
     return moments
 
 

@@ -9,15 +9,23 @@ from .._training.tasks import classification, regression
 from ..losses import Loss
 from . import views
 from .base import Estimator, Recipe
-from .rules import pistol_rule
+from .rules import RuleOf, pistol_rule
 from .tasks import Classifier, Regressor
 
-ANYTIME, ANYTIME_TARGETS = 0.5, 2.0  # b_t = this √(2α_t) where b is "anytime"
+# Where b is "anytime" it is the first number times √(2α_t/k), with k the entries of a row, or for all
+# features together the second times √(2α_t).
+ANYTIME, ANYTIME_TARGETS = (1.5, 0.5), (6.0, 2.0)
 
 
 def linear_family(p: Any) -> LinearFamily:
     """The family that an estimator's parameters describe."""
     return LinearFamily(p.per_coordinate, p.fit_intercept, p.scaling)
+
+
+def linear_rule(p: Any, anytime: tuple[float, float]) -> RuleOf:
+    """The rule that an estimator's parameters describe."""
+    shared = bool(p.per_coordinate)
+    return pistol_rule(p.a, p.b, p.average, anytime[0 if shared else 1], shared)
 
 
 def linear_tags(tags: Any) -> Any:
@@ -41,8 +49,9 @@ class LinearPistolClassifier(Classifier, Estimator):
         The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25; with several passes
         1 does better.
     b : "anytime", "horizon", "vowpal" or float, default="anytime"
-        The paper's b: ½√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; Vowpal
-        Wabbit's ½√G, for per-coordinate learning; or a number.
+        The paper's b: 1.5√(2α_t/k) with k the mean number of non-zero features of a row (½√(2α_t)
+        where `per_coordinate` is False), which needs no horizon; √(2aLT), with T known in `fit`;
+        Vowpal Wabbit's ½√G, for per-coordinate learning; or a number.
     per_coordinate : bool, default=True
         False is the paper's Hilbert-space form: one multiplier for all features, made for rows of
         norm at most 1 (an intercept adds 1 to the squared norm).
@@ -144,7 +153,7 @@ class LinearPistolClassifier(Classifier, Estimator):
         return Recipe(
             task=lambda y, classes: classification(p.loss, y, classes),
             family=linear_family(p),
-            rule=pistol_rule(p.a, p.b, p.average, ANYTIME),
+            rule=linear_rule(p, ANYTIME),
             drift=p.drift,
         )
 
@@ -168,8 +177,9 @@ class LinearPistolRegressor(Regressor, Estimator):
         The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25; with several passes
         1 does better.
     b : "anytime", "horizon", "vowpal" or float, default="anytime"
-        The paper's b: 2√(2α_t), which needs no horizon; √(2aLT), with T known in `fit`; Vowpal
-        Wabbit's ½√G, for per-coordinate learning; or a number.
+        The paper's b: 6√(2α_t/k) with k the mean number of non-zero features of a row (2√(2α_t)
+        where `per_coordinate` is False), which needs no horizon; √(2aLT), with T known in `fit`;
+        Vowpal Wabbit's ½√G, for per-coordinate learning; or a number.
     per_coordinate : bool, default=True
         False is the paper's Hilbert-space form: one multiplier for all features, made for rows of
         norm at most 1 (an intercept adds 1 to the squared norm).
@@ -263,7 +273,7 @@ class LinearPistolRegressor(Regressor, Estimator):
         return Recipe(
             task=lambda y, classes: regression(p.loss, y, centred=p.fit_intercept),
             family=linear_family(p),
-            rule=pistol_rule(p.a, p.b, p.average, ANYTIME_TARGETS),
+            rule=linear_rule(p, ANYTIME_TARGETS),
             drift=p.drift,
         )
 

@@ -20,8 +20,12 @@ from ..potentials import pistol_choice, sgd_choice
 RuleOf = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to come, size of a round
 
 
-def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -> RuleOf:
+def pistol_rule(
+    a: float, b: str | float, average: str | None, anytime: float, shared: bool = False
+) -> RuleOf:
     """PiSTOL: c_t = (b/α) exp(‖g‖²/2α).
+
+    Where b is "anytime", b_t is `anytime` √(2α), divided by √k if it is shared by the k entries of a row.
 
     Rounds of size r have gradients r times as large. With r L for L and r a for a, α has the units of
     ‖g‖² again, and with a b to match f_t is what rounds of size 1 would make it.
@@ -37,6 +41,8 @@ def pistol_rule(a: float, b: str | float, average: str | None, anytime: float) -
             number *= unit
         elif potential == "pistol_vowpal":
             number *= sqrt(unit)
+        elif shared and potential == "pistol_anytime":
+            potential = "pistol_shared"
         return Rule(loss, potential, a * unit, number, average)
 
     return rule

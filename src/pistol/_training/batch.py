@@ -11,6 +11,7 @@ import numpy as np
 
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
+from .._data.fences import SAMPLE
 from .._data.metric import weighted
 from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
 from .._learners import Chunk, Learner, Rule
@@ -87,9 +88,11 @@ def _shuffled(
     task, family = problem.task, problem.family
     # hashes are of the rows as given: scaled values are rounded
     hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))
-    scaler = family.scaler(data.X, data.weight, hashes)
+    sample = sampled(hashes, rounds, SAMPLE)
+    X = family.fenced(data.X, sample)
+    scaler = family.scaler(X, data.weight, sample)
     targets = task.scaler(data.Y, data.weight)
-    scaled = data._replace(X=scaler.transform(data.X), Y=targets.transform(data.Y))
+    scaled = data._replace(X=scaler.transform(X), Y=targets.transform(data.Y))
     counts = Counts(setup.n_rows, len(rounds.rows), size)
     blank = Fitted(
         task, family, setup.columns, scaler, targets, [], 0, Online(), counts,

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from .._compiled.threads import Workers
 from .._compiled.types import Array, pick
 from .._data.bends import Bent, bent_scaler
+from .._data.fences import fences_of
 from .._data.metric import Weighted
 from .._data.ordering import content, mix
 from .._data.origin import OriginScaler, origin_scaler
@@ -37,6 +38,7 @@ from .race import Run
 
 METRICS = 2  # rounds of the metric
 WIDEST = 4096  # features: with more of them there is no metric
+Sample = tuple[Array, Array]  # numbers of some rows, and how many rounds each stands for
 Candidate = tuple[Kernel, ...]  # the kernels of a sum; none for linear models
 
 
@@ -88,7 +90,10 @@ class Family(Protocol):
     def content(self, data: Data) -> Array:
         """A hash of every row."""
 
-    def scaler(self, X: Any, weight: Array, hashes: Array) -> Any:
+    def fenced(self, X: Any, sample: Sample) -> Any:
+        """The rows of a data set as they are learned, but for their scale."""
+
+    def scaler(self, X: Any, weight: Array, sample: Sample) -> Any:
         """How the rows of a data set are scaled."""
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
@@ -180,12 +185,16 @@ class KernelFamily:
             return mix((data.ids + 1).astype(np.uint64))
         return content(data.X, data.Y, data.weight)
 
-    def scaler(self, X: Any, weight: Array, hashes: Array) -> Bent | Scaler | Unscaled:
+    def fenced(self, X: Any, sample: Sample) -> Any:
+        """The rows as they are."""
+        return X
+
+    def scaler(self, X: Any, weight: Array, sample: Sample) -> Bent | Scaler | Unscaled:
         """Only sums of kernels take scaled rows."""
         if not (self.auto and self.scaling):
             return Unscaled(X.shape[1])
         standard = self.scaling == "standard"
-        return scaler_of(X, weight) if standard else bent_scaler(X, weight, hashes)
+        return scaler_of(X, weight) if standard else bent_scaler(X, weight, *sample)
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
         """Four sums of kernels, or the one kernel that was named."""
@@ -288,7 +297,14 @@ class LinearFamily:
         """Hashes of the rows."""
         return content(data.X, data.Y, data.weight)
 
-    def scaler(self, X: Any, weight: Array, hashes: Array) -> Any:
+    def fenced(self, X: Any, sample: Sample) -> Any:
+        """Values far out are moved to the fences of their feature, in dense rows."""
+        if not self.scaling or sp.issparse(X) or not len(sample[0]):
+            return X
+        rows, weight = sample
+        return fences_of(X[rows], weight).within(X)
+
+    def scaler(self, X: Any, weight: Array, sample: Sample) -> Any:
         """Dense rows are centred, because per-coordinate learning needs it; sparse rows stay."""
         if not self.scaling or sp.issparse(X):
             return _unscaled(X)

@@ -1,0 +1,50 @@
+"""The value that most rows have in common, feature by feature, in one pass.
+
+Boyer and Moore's vote: a value loses one vote for each row that has another one, and is replaced when
+it has none left. A value that more than half of the rows have is never replaced for good.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba.core import types
+
+from .cache import helper
+from .rows import row
+from .types import loop, numbers, rows_type, vector
+
+
+@helper(inline="always")
+def _vote(usual, votes, f, x, w):
+    """Count w rows whose feature f is x."""
+    left = votes[f] + (w if x == usual[f] else -w)
+    votes[f] = left
+    if left < 0.0:
+        usual[f], votes[f] = x, -left
+
+
+@loop(lambda data: types.void(rows_type(data), numbers, vector, vector))
+def vote(X, weight, usual, votes):
+    """Count the rows of X: `usual` is the leading value of every feature, `votes` are its votes."""
+    if X.step == 0:
+        for i in range(len(weight)):
+            _, vals = row(X, i)
+            for f in range(len(vals)):  # `_vote`, as SIMD code
+                x = float(vals[f])
+                left = votes[f] + (weight[i] if x == usual[f] else -weight[i])
+                usual[f] = x if left < 0.0 else usual[f]
+                votes[f] = abs(left)
+        return
+    counted, total = np.zeros(len(usual)), 0.0  # the zeros since an entry are counted at once
+    for i in range(len(weight)):
+        cols, vals = row(X, i)
+        for n in range(len(cols)):
+            f = np.int64(cols[n])
+            if total > counted[f]:
+                _vote(usual, votes, f, 0.0, total - counted[f])
+            _vote(usual, votes, f, float(vals[n]), weight[i])
+            counted[f] = total + weight[i]
+        total += weight[i]
+    for f in range(len(usual)):
+        if total > counted[f]:
+            _vote(usual, votes, f, 0.0, total - counted[f])
