@@ -75,9 +75,11 @@ def totals() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(LEARNED + 5_000, 4))
     y = np.exp(X[:, 0] + rng.normal(size=len(X)))
-    predicted = PistolRegressor(random_state=0).fit(X[:LEARNED], y[:LEARNED]).predict(X[LEARNED:])
-    share = 100.0 * predicted.sum() / y[LEARNED:].sum()
-    print(f"sum of predictions for a log-normal target: {share:.0f} % of the true sum")
+    print("sum of predictions for a log-normal target")
+    for loss in ("huber", "squared_error"):
+        model = PistolRegressor(loss=loss, random_state=0).fit(X[:LEARNED], y[:LEARNED])
+        share = 100.0 * model.predict(X[LEARNED:]).sum() / y[LEARNED:].sum()
+        print(f"  {loss:<25} {share:.0f} % of the true sum")
 
 
 if __name__ == "__main__":

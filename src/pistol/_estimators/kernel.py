@@ -212,10 +212,11 @@ class PistolRegressor(Regressor, Estimator):
     coef0 : float, default=0.0
         Constant of the polynomial kernel.
     loss : str or Loss, default="huber"
-        "huber", "absolute", "quantile" (the median), "epsilon_insensitive", "log_cosh", or a
-        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)`` or, for several quantiles at once,
-        ``quantile_loss([0.1, 0.5, 0.9])``. Targets are first divided by half their mean
-        absolute deviation.
+        What is predicted. "huber": a typical value, between the median and the mean. For means and
+        totals use "squared_error", and "poisson" for counts, whose logarithm of the mean is learned.
+        "absolute" and "quantile" predict the median, "epsilon_insensitive" and "log_cosh" a typical
+        value. Or a :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)`` or, for several
+        quantiles at once, ``quantile_loss([0.1, 0.5, 0.9])``. Targets are scaled first.
     a : float, default=1.0
         The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25; with several passes
         1 does better.

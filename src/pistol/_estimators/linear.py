@@ -169,10 +169,11 @@ class LinearPistolRegressor(Regressor, Estimator):
     Parameters
     ----------
     loss : str or Loss, default="huber"
-        "huber", "absolute", "quantile" (the median), "epsilon_insensitive", "log_cosh", or a
-        :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)`` or, for several quantiles at once,
-        ``quantile_loss([0.1, 0.5, 0.9])``. Targets are first divided by half their mean
-        absolute deviation.
+        What is predicted. "huber": a typical value, between the median and the mean. For means and
+        totals use "squared_error", and "poisson" for counts, whose logarithm of the mean is learned.
+        "absolute" and "quantile" predict the median, "epsilon_insensitive" and "log_cosh" a typical
+        value. Or a :class:`pistol.losses.Loss`, such as ``quantile_loss(0.9)`` or, for several
+        quantiles at once, ``quantile_loss([0.1, 0.5, 0.9])``. Targets are scaled first.
     a : float, default=1.0
         The paper's a. Its theorem asks for a ≥ 2.25 L, its experiments use 0.25; with several passes
         1 does better.
@@ -210,7 +211,7 @@ class LinearPistolRegressor(Regressor, Estimator):
     Attributes
     ----------
     coef_ : array of shape (n_features_in_,) or (n_outputs, n_features_in_)
-        Weights of the features.
+        Weights of the features; with "poisson" those of the logarithm of the mean.
     intercept_ : float or array of shape (n_outputs,)
         The learned constant.
     passes_ : int

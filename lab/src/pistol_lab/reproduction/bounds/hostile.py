@@ -36,7 +36,8 @@ def linear_grad(y, p, theta):
 
 # Convex and 1-Lipschitz for |y| ≤ 1, and the worst of all: no loss has a larger regret for its s_t.
 LINEAR = Loss("linear", linear_value, linear_grad, L=1.0)
-PLAYED = (*CLASSIFICATION_LOSSES.values(), *REGRESSION_LOSSES.values(), LINEAR)
+BOUNDED = [loss for loss in REGRESSION_LOSSES.values() if not loss.ranged]  # for all targets
+PLAYED = (*CLASSIFICATION_LOSSES.values(), *BOUNDED, LINEAR)
 
 
 class Arena(NamedTuple):
