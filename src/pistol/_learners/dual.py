@@ -18,6 +18,7 @@ from .models import Expansion
 from .rule import Chunk, Rule, chunks
 from .storage import Growing, Store
 
+LENGTHS = np.linspace(0.0, 1.0, 65)  # of g, after its kernels have changed
 MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
 
 
@@ -250,9 +251,11 @@ class Dual:
         """Go on with the same support rows in another scale, and with kernels made for it.
 
         Each kernel's learner is then in the state it would be in had it been fed the same
-        subgradients from the start: ‖g‖² and α are computed from the support. The average begins anew.
+        subgradients from the start: ‖g‖² and α are computed from the support. g is then shortened so
+        that f comes nearest to what it was at the support rows: nothing jumps. The average begins anew.
         f_0 keeps its coefficients, times what makes it nearest to what it was at the support rows.
         """
+        before = self._now_at_support() if self.support.ids.n else None
         blank = self.rule.scalars(len(kernels), self.outputs)
         self.S = blank._replace(t=self.S.t.copy(), weight=self.S.weight.copy())
         self.since = np.full(self.outputs, self.S.weight[0, 0])
@@ -272,6 +275,29 @@ class Dual:
         size = np.array([np.sqrt(k.diagonal(None, sq.values, k.theta)) for k in kernels])
         self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,nj->qj", g, self.support.coef.values), 0.0)
         self.S.alpha[:] += self.rule.a * (size @ self.support.moved.values)
+        assert before is not None
+        self._shorten(g, before)
+
+    def _now_at_support(self) -> Array:
+        """c g, without f_0, at the support rows, of shape (outputs, support rows)."""
+        c = self.rule.next_c(self.S, self.rule.shares(self.kernels))
+        return np.einsum("qj,qjn->jn", c, self._at_support()[:, : self.outputs])
+
+    def _shorten(self, g: Array, before: Array) -> None:
+        """Multiply g of each output by at most 1, so that c g comes nearest to these values."""
+        b, weight = self.rule.shares(self.kernels), self.support.moved.values.T
+        least, factor = np.full(self.outputs, np.inf), np.ones(self.outputs)
+        for short in LENGTHS:
+            S = self.S._replace(g_norm_sq=short**2 * self.S.g_norm_sq)
+            with np.errstate(over="ignore", invalid="ignore"):
+                f = short * np.einsum("qj,qjn->jn", self.rule.next_c(S, b), g)
+                gap = (weight * np.square(f - before)).sum(axis=1)
+            closer = gap < least  # False where it is not finite
+            least, factor = np.where(closer, gap, least), np.where(closer, short, factor)
+        self.S.g_norm_sq[:] *= factor**2
+        self.support = self.support._replace(
+            coef=self.support.coef.filled(self.support.coef.values * factor)
+        )
 
     def _start_at_support(self) -> Array:
         """f_0 without its offset at the support rows, of shape (outputs, support rows)."""

@@ -57,6 +57,7 @@ class Known(NamedTuple):
     moments: Moments
     typical_sq: float  # the mean squared distance of two rows, as they are scaled now
     row: Any  # the next one, which is there before its target is learned
+    metric: Array | None = None  # weights of the features, where a new metric was found
 
     def statistics(self) -> Moments:
         """Those of all rows so far, with the next one."""
@@ -255,6 +256,8 @@ class KernelFamily:
         """Another scaler and other kernels, made for it."""
         moments = known.statistics()
         now = self._rescaled(moments, scaler)
+        if known.metric is not None:
+            now = Weighted(now.scaler if isinstance(now, Weighted) else now, known.metric)
         square = _typical_square(moments, now)
         if (now is scaler or scaler.near(now)) and near(known.typical_sq, square):
             return None

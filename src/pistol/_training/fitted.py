@@ -8,7 +8,9 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
+from .._compiled.rows import like
 from .._compiled.types import Array
 from .._data.scaling import Moments
 from .._data.targets import LogScaler, Recent, TargetScaler
@@ -53,6 +55,27 @@ class Online(NamedTuple):
         )
 
 
+WINDOW = 1024  # rounds of a stream from which its metric is learned
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The last rounds of a stream: rows, targets and sizes, as given."""
+
+    X: Any
+    Y: Array
+    r: Array
+
+    def then(self, X: Any, Y: Array, r: Array) -> Window:
+        """After more rounds."""
+        stack = sp.vstack if sp.issparse(X) else np.vstack
+        rows = stack([like(X, self.X), X[-WINDOW:]])[-WINDOW:]
+        rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+        parts = zip((self.Y, self.r), (Y, r), strict=True)
+        Y, r = (np.concatenate([a, b[-WINDOW:]])[-WINDOW:] for a, b in parts)
+        return Window(rows, Y, r)
+
+
 class Stream(NamedTuple):
     """What a stream remembers beside its learners."""
 
@@ -60,6 +83,7 @@ class Stream(NamedTuple):
     typical_sq: float = 0.0  # the mean squared distance of two scaled rows
     recent: Recent | None = None  # targets; None where their scaling stays
     challengers: Challengers | None = None
+    window: Window | None = None  # None where no metric is learned
 
 
 class Counts(NamedTuple):

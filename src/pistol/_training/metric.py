@@ -11,14 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled.types import Array
+from .._compiled.threads import one_blas_thread, workers
+from .._compiled.types import Array, read_only
 from .._data.metric import Weighted, mean_weights, metric_weights, weighted
+from .._data.ordering import Rounds
 from .._learners import Rule
 from .._learners.gradients import mean_squares
 from .families import Data, Family
-from .race import Contest, Racer, Run
+from .fitted import Window
+from .race import Contest, Folds, Racer, Run, assign_folds
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
+FOLDS = 3  # of the race on recent rows of a stream
 SAMPLE = 256  # rounds at which gradients are looked at
 
 
@@ -99,3 +103,21 @@ def _looked_up(contest: Contest, scout: Racer, before: Array | None) -> Array:
         weight = np.ones(len(squares)) if before is None else before[i]
         found.append(metric_weights(weight, squares))
     return np.array(found)
+
+
+def metric_of(window: Window, fitted: Any) -> Array:
+    """The metric that a short race on recent rows of a stream finds."""
+    scaler, task, family = fitted.scaler, fitted.task, fitted.family
+    scaler = scaler.scaler if isinstance(scaler, Weighted) else scaler
+    X, V = scaler.transform(window.X), fitted.targets.transform(window.Y)
+    n, rule = len(window.r), fitted.learners[0].rule
+    order = read_only(np.random.default_rng(0).permutation(n))
+    rounds = Rounds(order, read_only(window.r[order]))
+    groups = task.groups(V)[rounds.rows]
+    folds = Folds(rounds, assign_folds(groups, rounds.r, FOLDS), FOLDS, 0)
+    loss = task.held_out_loss(read_only(V[rounds.rows]), rounds.r, rule)
+    data = Data(X, V, window.r, np.arange(n))
+    with workers(family.n_jobs) as threads, one_blas_thread():
+        contest = Contest(V, folds, loss, threads)
+        *_, level = levels(contest, family, data, scaler, rule, SHORT)
+    return np.ones(X.shape[1]) if level.weights is None else mean_weights(level.weights)

@@ -17,9 +17,12 @@ from .._data.targets import Recent, unscaled
 from .._learners import Chunk, Dual, Learner
 from .drift import FIRST, STEP, Challengers, steps
 from .families import Data, Known
-from .fitted import Columns, Counts, Fitted, Online, Stream, challenging
+from .fitted import Columns, Counts, Fitted, Online, Stream, Window, challenging
+from .metric import metric_of
 from .tasks import summed_loss
 from .watch import Watch
+
+METRIC_AT = {512 * 4**k for k in range(20)}  # rounds after which the metric is learned again
 
 
 def begin_stream(
@@ -31,9 +34,10 @@ def begin_stream(
     candidate = family.usual(data.X, data.weight, scaler)
     learner = family.learner(candidate, scaler.features, outputs, problem.rule(T, size))
     recent = Recent.none(outputs) if problem.task.scaled else None
+    window = Window(data.X[:0], data.Y[:0], np.zeros(0)) if family.metrics(data.X) else None
     return Fitted(
         problem.task, family, columns, scaler, unscaled(outputs), [learner], 1, Online(),
-        Counts(0, 0, size), stream=Stream(moments, 0.0, recent), settings=settings,
+        Counts(0, 0, size), stream=Stream(moments, 0.0, recent, None, window), settings=settings,
     )  # fmt: skip
 
 
@@ -87,8 +91,7 @@ def _learn_piece(
     fitted, played, stopped = _played(fitted, Z, V, order, r, rows.ids, first, watch)
     seen = fitted.counts.rounds + sum(len(chunk.rows) for chunk in played)
     fitted = replace(fitted, counts=fitted.counts._replace(rounds=seen))
-    if fitted.stream.recent is not None:
-        fitted = _remembered(fitted, rows, played)
+    fitted = _remembered(fitted, rows, played)
     if drift and first and not stopped:
         lost = (fitted.online.loss - before.loss) / len(fitted.learners)
         fitted = _challenged(fitted, Z, V, Rounds(order, r), rows.ids, lost)
@@ -130,7 +133,9 @@ def _rescaled(fitted: Fitted, X: Any) -> Fitted:
     stream = fitted.stream
     if stream.moments is None:
         return fitted
-    known = Known(stream.moments, stream.typical_sq, X[:1])
+    due = stream.window is not None and fitted.counts.rounds in METRIC_AT
+    metric = metric_of(stream.window, fitted) if due else None
+    known = Known(stream.moments, stream.typical_sq, X[:1], metric)
     revision = fitted.family.revise(known, fitted.scaler)
     if revision is None:
         return fitted
@@ -180,11 +185,12 @@ def _bounded(fitted: Fitted) -> Fitted:
 
 def _remembered(fitted: Fitted, rows: Data, chunks: list[Chunk]) -> Fitted:
     """With these rounds among the recent ones."""
-    recent = fitted.stream.recent
-    assert recent is not None
+    recent, window = fitted.stream.recent, fitted.stream.window
     for chunk in chunks:
-        recent = recent.then(rows.X[chunk.rows], rows.Y[chunk.rows], chunk.r)
-    return replace(fitted, stream=fitted.stream._replace(recent=recent))
+        new = rows.X[chunk.rows], rows.Y[chunk.rows], chunk.r
+        recent = None if recent is None else recent.then(*new)
+        window = None if window is None else window.then(*new)
+    return replace(fitted, stream=fitted.stream._replace(recent=recent, window=window))
 
 
 def _challenged(
