@@ -192,3 +192,37 @@ def test_equal_rounds_are_told_apart(seed):
     rounds, keys = by_content(content(X, Y, weight), as_given(weight))
     assert isinstance(rounds, Rounds)
     assert len(np.unique(keys)) == len(keys) == len(rounds.rows)
+
+
+@given(seed=integers(0, 10**6))
+def test_order_sign_and_origin_of_the_features_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.gamma(2.0, size=(60, 4)), rng.choice([-1.0, 1.0], size=(60, 1), p=[0.3, 0.7])
+    ones, coarse = np.ones(60), np.uint64(32)
+    expected = content(X, Y, ones) >> coarse
+    order = rng.permutation(4)
+    others = {
+        "order": (X[:, order], Y),
+        "sign": (X * rng.choice([-1, 1], 4), Y),
+        "labels": (X, -Y),
+        "origin": (X + [3.0, -1e3, 0.1, 7.0], Y),
+        "a constant feature": (np.insert(X, 2, 5.0, axis=1), Y),
+    }
+    for name, other in others.items():
+        assert ((content(*other, ones) >> coarse) == expected).mean() > 0.9, name
+
+
+def test_rounding_to_float32_seldom_matters():
+    X, Y = np.random.default_rng(0).normal(size=(500, 10)), np.ones((500, 1))
+    hashes = (content(rows, Y, np.ones(500)) for rows in (X, X.astype(np.float32)))
+    ours, theirs = (h >> np.uint64(32) for h in hashes)
+    assert (ours == theirs).mean() > 0.98
+
+
+def test_rows_that_are_alike_in_coarse_steps_are_told_apart():
+    X = np.append(np.linspace(0.0, 1.0, 50), 1e9)[:, None]
+    ones, Y = np.ones(51), np.ones((51, 1))
+    first, second = (
+        rows[shuffled(content(rows, Y, ones), as_given(ones), 3).rows] for rows in (X, X[::-1])
+    )
+    assert (first == second).all()

@@ -14,6 +14,7 @@ from pistol._data.scaling import (
     Moments,
     Scaler,
     Unscaled,
+    moments_of,
     scaler_of,
     stays_sparse,
     typical_square,
@@ -125,6 +126,26 @@ def test_powers_of_two_change_no_bit(seed, powers):
 def test_powers_of_ten_change_next_to_nothing(seed, powers):
     X, unit, weight = table(seed)[:, [0, 2, 3, 4, 5]], 10.0 ** np.array(powers[:5]), np.ones(40)
     assert_allclose(scaled(X * unit, weight), scaled(X, weight), rtol=1e-9, atol=1e-9)
+
+
+@few
+@given(seed=seeds, shift=st.lists(st.integers(-(2**20), 2**20), min_size=6, max_size=6))
+def test_the_origin_changes_next_to_nothing(seed, shift):
+    X, weight = table(seed), np.ones(40)
+    ours, theirs = scaled(X + shift, weight), scaled(X, weight)
+    assert_allclose(ours, theirs, atol=1e-8)
+    assert_array_equal(ours[:, [3, 5]], theirs[:, [3, 5]])  # a rare flag, and a constant
+
+
+@few
+@given(seed=seeds)
+def test_votes_count_those_that_have_the_usual_value_less_the_others(seed):
+    X = np.random.default_rng(seed).integers(0, 3, size=(41, 5)).astype(float)
+    X[:25, :2] = [2.0, 0.0]
+    for rows in (X, sp.csr_array(X), X[::-1]):
+        found = moments_of(rows, np.ones(41))
+        assert_array_equal(found.usual[:2], [2.0, 0.0])
+        assert_array_equal(found.votes, 2 * (found.usual == X).sum(axis=0) - 41)
 
 
 @few

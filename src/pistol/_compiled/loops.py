@@ -206,7 +206,7 @@ def _line_8(Z, f, x, s):
 @helper(fastmath={"contract"})
 def _multipliers(growth, h_sq, alpha, b, c, m):
     """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL."""
-    if growth == ANYTIME or growth == SHARED:
+    if growth in (ANYTIME, SHARED):
         for n in range(m):
             c[n] = pistol_anytime(h_sq[n], alpha[n], 0.0, b)
     else:

@@ -29,11 +29,11 @@ def vote(X, weight, usual, votes):
     if X.step == 0:
         for i in range(len(weight)):
             _, vals = row(X, i)
-            for f in range(len(vals)):  # `_vote`, as SIMD code
-                x = float(vals[f])
-                left = votes[f] + (weight[i] if x == usual[f] else -weight[i])
-                usual[f] = x if left < 0.0 else usual[f]
-                votes[f] = abs(left)
+            for at in range(len(vals)):  # `_vote`, as SIMD code
+                x = float(vals[at])
+                left = votes[at] + (weight[i] if x == usual[at] else -weight[i])
+                usual[at] = x if left < 0.0 else usual[at]
+                votes[at] = abs(left)
         return
     counted, total = np.zeros(len(usual)), 0.0  # the zeros since an entry are counted at once
     for i in range(len(weight)):
@@ -45,6 +45,6 @@ def vote(X, weight, usual, votes):
             _vote(usual, votes, f, float(vals[n]), weight[i])
             counted[f] = total + weight[i]
         total += weight[i]
-    for f in range(len(usual)):
-        if total > counted[f]:
-            _vote(usual, votes, f, 0.0, total - counted[f])
+    for at in range(len(usual)):
+        if total > counted[at]:
+            _vote(usual, votes, at, 0.0, total - counted[at])

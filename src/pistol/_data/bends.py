@@ -1,8 +1,9 @@
 """Robust scaling: values far out neither set the scale of a feature nor count much themselves.
 
-The scale of a feature comes from values within its fences, six typical distances from the median. Scaled
-values larger than 2 are bent towards 4, which none of them reaches. A feature that has many values beyond
-its fences is replaced by its normal scores: its ranks, spread like the values of a normal distribution.
+The scale of a feature comes from values within its fences, six typical distances from the median.
+Scaled values larger than 2 are bent towards 4, which none of them reaches. A feature that has many
+values beyond its fences is replaced by its normal scores: its ranks, spread like the values of a normal
+distribution.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Fences around the values of a feature, so that a few values far out do not set the scale of all others.
+"""Fences around the values of a feature: a few values far out shall not set the scale of all others.
 
-Linear estimators learn from rows without values beyond the fences: each is moved to the nearest one. Rows
-that are predicted stay as they are, so a linear model stays linear.
+Linear estimators learn from rows without values beyond the fences: each is moved to the nearest one.
+Rows that are predicted stay as they are, so a linear model stays linear.
 """
 
 from __future__ import annotations

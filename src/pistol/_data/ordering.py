@@ -2,8 +2,9 @@
 
 A shuffled order depends on the rows' *content*: each round's place is a hash of its row, of how many
 equal rounds there are before it, and of the seed. So `fit` does not depend on how the rows are sorted,
-a row of weight k is learned exactly like k copies of it, dense and sparse rows are learned alike, order,
-origin and scale of the features do not matter, and equal rows are still scattered over the whole pass.
+a row of weight k is learned exactly like k copies of it, dense and sparse rows are learned alike, the
+order, origin and scale of the features do not matter, and equal rows are still scattered over the whole
+pass.
 
 Large weights must not cost more than small ones. Where all of them would add up to more rounds than
 `most_rounds` allows, a round counts more than once: its gradient is multiplied by its size.
@@ -20,8 +21,8 @@ import scipy.sparse as sp
 from .._compiled.types import Array, read_only
 
 FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
-COARSE, FINE = 2.0**12, 2.0**36  # steps in which the values of a feature are told apart
-KEYS = 2.0**16  # steps in which features are told apart
+COARSE = 2.0**12  # steps in which the values of a feature are told apart, but for the finest
+KEYS = 2.0**10  # steps in which features are told apart; few, as one that changes changes all rows
 ENTRIES = 2**14  # of dense rows that are hashed together
 
 
@@ -33,6 +34,7 @@ class Rounds(NamedTuple):
 
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_REST, _ROUND = np.uint64(16), np.uint64(1 << 15)  # bits that rounding may change
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -65,11 +67,11 @@ class _Places(NamedTuple):
     def __call__(self, x: Array, at: Any = slice(None)) -> Array:
         place = x - self.start[at]
         place /= self.way[at]
-        return np.clip(place, 0.0, 1.0, out=place)
+        return np.clip(place, 0.0, 1.0, out=place) + 0.0  # + 0.0: -0.0 equals 0.0
 
 
 def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
-    """Σ_j mix(u_j + key of feature j), in coarse and in fine steps.
+    """Σ_j mix(u_j + key of feature j), for u_j in coarse steps and for all but its last bits.
 
     u_j is the place of x_j in the range of feature j. A constant feature adds nothing. Rows of weight
     zero do not count for ranges and keys.
@@ -81,9 +83,8 @@ def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
 
     def terms(x: Array, at: Any = slice(None)) -> tuple[Array, Array]:
         u = places(x, at)
-        steps = ((COARSE, key), (FINE, number))
-        coarse, fine = (mix(np.rint(n * u).astype(np.uint64) * _ODD + k[at]) for n, k in steps)
-        return coarse, fine
+        coarse, fine = np.rint(COARSE * u).astype(np.uint64), (u.view(np.uint64) + _ROUND) >> _REST
+        return mix(coarse * _ODD + key[at]), mix(fine * _ODD + number[at])
 
     if sp.issparse(X):
         zeros, stored = terms(np.zeros((1, X.shape[1]))), terms(X.data, X.indices)

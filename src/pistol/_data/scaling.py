@@ -59,16 +59,15 @@ class Moments:
     def recount(self, X: Any, weight: Array) -> None:
         """Count the votes exactly; X are all rows, so that their order does not matter."""
         total = float(weight.sum())
+        count: Array = np.zeros_like(self.usual)
         if sp.issparse(X):
-            same = (X.data == self.usual[X.indices]) * np.repeat(weight, np.diff(X.indptr))
-            stored = np.bincount(X.indices, np.repeat(weight, np.diff(X.indptr)), X.shape[1])
-            zeros = np.where(self.usual == 0, np.maximum(total - stored, 0.0), 0.0)
-            count = np.bincount(X.indices, same, X.shape[1]) + zeros
+            each, d = np.repeat(weight, np.diff(X.indptr)), X.shape[1]
+            zeros = np.maximum(total - np.bincount(X.indices, each, d), 0.0)
+            count += np.bincount(X.indices, each * (X.data == self.usual[X.indices]), d)
+            count += np.where(self.usual == 0, zeros, 0.0)
         else:
-            parts = range(0, X.shape[0], CHUNK)
-            count = sum(
-                weight[lo : lo + CHUNK] @ (X[lo : lo + CHUNK] == self.usual) for lo in parts
-            )
+            for lo in range(0, X.shape[0], CHUNK):
+                count += weight[lo : lo + CHUNK] @ (X[lo : lo + CHUNK] == self.usual)
         self.votes = 2.0 * count - total
 
     def _vote(self, X: Any, weight: Array) -> None:

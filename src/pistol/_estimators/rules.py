@@ -25,7 +25,7 @@ def pistol_rule(
 ) -> RuleOf:
     """PiSTOL: c_t = (b/α) exp(‖g‖²/2α).
 
-    Where b is "anytime", b_t is `anytime` √(2α), divided by √k if it is shared by the k entries of a row.
+    Where b is "anytime", b_t is `anytime` √(2α); shared by the k entries of a row, `anytime` √(2α/k).
 
     Rounds of size r have gradients r times as large. With r L for L and r a for a, α has the units of
     ‖g‖² again, and with a b to match f_t is what rounds of size 1 would make it.

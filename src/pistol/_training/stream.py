@@ -133,9 +133,9 @@ def _rescaled(fitted: Fitted, X: Any) -> Fitted:
     stream = fitted.stream
     if stream.moments is None:
         return fitted
-    due = stream.window is not None and fitted.counts.rounds in METRIC_AT
-    metric = metric_of(stream.window, fitted) if due else None
-    known = Known(stream.moments, stream.typical_sq, X[:1], metric)
+    known = Known(stream.moments, stream.typical_sq, X[:1])
+    if stream.window is not None and fitted.counts.rounds in METRIC_AT:
+        known = known._replace(metric=metric_of(stream.window, fitted))
     revision = fitted.family.revise(known, fitted.scaler)
     if revision is None:
         return fitted

@@ -1,0 +1,65 @@
+"""Values far out are moved to a fence, and nothing else is."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from pistol._data.fences import FAR_OUT, fences_of
+
+few = settings(max_examples=25, deadline=None)
+seeds = st.integers(0, 10**6)
+
+
+def table(seed, n=60):
+    """A normal, a skewed and a mostly zero feature, and a constant."""
+    rng = np.random.default_rng(seed)
+    rare = rng.normal(size=n) * (rng.random(n) < 0.2)
+    return np.column_stack([rng.normal(size=n), np.exp(rng.normal(size=n)), rare, np.ones(n)])
+
+
+@few
+@given(seed=seeds)
+def test_ordinary_rows_stay_as_they_are(seed):
+    X = table(seed)[:, [0, 3]]
+    assert fences_of(X, np.ones(60)).within(X) is X
+
+
+@few
+@given(seed=seeds, power=st.integers(3, 60), row=st.integers(0, 59))
+def test_a_row_far_out_comes_close(seed, power, row):
+    X = table(seed)
+    X[row, :3] = 10.0**power
+    near = fences_of(X, np.ones(60)).within(X)
+    assert np.abs(near[row, :3]).max() < 1e3
+    others = np.arange(60) != row
+    assert_array_equal(near[others, 0], X[others, 0])
+
+
+@few
+@given(seed=seeds, powers=st.lists(st.integers(-40, 40), min_size=4, max_size=4))
+def test_shifts_and_powers_of_two_change_no_bit(seed, powers):
+    X = np.rint(2.0**10 * table(seed))  # whole numbers: their differences are exact
+    X[0, :3] = 2.0**30
+    unit, shift = 2.0 ** np.array(powers), np.array([2.0**20, -5.0, 1.0, 3.0])
+    near = fences_of(X, np.ones(60)).within(X)
+    other = (X + shift) * unit
+    assert_array_equal(fences_of(other, np.ones(60)).within(other) / unit - shift, near)
+
+
+@few
+@given(seed=seeds)
+def test_a_weight_is_so_many_copies(seed):
+    X = table(seed)
+    weight = np.random.default_rng(seed).integers(1, 4, 60)
+    ours = fences_of(X, weight.astype(float))
+    theirs = fences_of(np.repeat(X, weight, axis=0), np.ones(weight.sum()))
+    assert_array_equal([ours.low, ours.high], [theirs.low, theirs.high])
+
+
+def test_the_usual_value_does_not_hide_how_far_the_others_are():
+    X = np.zeros((100, 1))
+    X[:9, 0] = 1.0
+    X[9, 0] = 1000.0
+    assert fences_of(X, np.ones(100)).high == FAR_OUT
+    assert fences_of(np.zeros((5, 1)), np.ones(5)).high == np.inf
