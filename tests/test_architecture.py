@@ -97,7 +97,7 @@ def test_imports_point_one_way():
     assert found == ROOMS
     above: set[str] = set()
     for name, allowed in ROOMS.items():
-        assert allowed <= above, f"{name} may import only from rooms above it"
+        assert allowed <= above, f"{name} may import only from rooms named before it"
         above.add(name)
 
 

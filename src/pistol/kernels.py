@@ -54,13 +54,18 @@ def gaussian(K, s_sq, a_sq, theta, coef, G):
 
 @loop(_tile, fastmath={"contract"})
 def exponential(K, s_sq, a_sq, theta, coef, G):
-    """exp(-γ ‖s - a‖), rougher than a Gaussian: it has a kink at s = a."""
+    """exp(-γ ‖s - a‖), rougher than a Gaussian: it has a kink at s = a.
+
+    The root would enlarge rounding errors: rows as near as these are equal.
+    """
     gamma, zero = theta[0], K.dtype.type(0.0)
+    least = K.dtype.type(64.0) * np.finfo(K.dtype).eps
     for n in range(len(K)):
         k, s = K[n], s_sq[n]
         for i in range(len(k)):
-            square = s + a_sq[i] - (k[i] + k[i])
-            k[i] = fast_exp(-gamma * np.sqrt(zero if square < zero else square))
+            both = s + a_sq[i]
+            square = both - (k[i] + k[i])
+            k[i] = fast_exp(-gamma * np.sqrt(zero if square < least * both else square))
         _accumulate(G, coef[n], k)
 
 

@@ -19,6 +19,7 @@ OTHER = {
     "degree": 2,
     "coef0": 0.7,
     "scaling": False,
+    "metric": False,
     "per_coordinate": False,
     "fit_intercept": False,
     "average": None,

@@ -7,7 +7,7 @@ order, origin and scale of the features do not matter, and equal rows are still 
 pass.
 
 Large weights must not cost more than small ones. Where all of them would add up to more rounds than
-`most_rounds` allows, a round counts more than once: its gradient is multiplied by its size.
+`_most` allows, a round counts more than once: its gradient is multiplied by its size.
 """
 
 from __future__ import annotations

@@ -65,11 +65,11 @@ def train(data: Data, problem: Problem, setup: Setup, watch: Watch) -> Fitted:
         data.Y.shape[1],
     )
     if plan.orders is None:
-        return _as_they_come(data, rounds, problem, setup, plan.passes, size, watch)
+        return _train_in_order(data, rounds, problem, setup, plan.passes, size, watch)
     return _shuffled(data, rounds, problem, setup, plan, size, watch)
 
 
-def _as_they_come(
+def _train_in_order(
     data: Data, rounds: Rounds, problem: Problem, setup: Setup, passes: int, size: float, watch: Any
 ) -> Fitted:
     """What `partial_fit` would learn from these rows, for each pass."""

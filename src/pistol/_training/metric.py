@@ -53,7 +53,7 @@ def levels(
             yield level
         best = level
         if number < rounds:
-            weights = _looked_up(contest, racers[family.scout], weights)
+            weights = _learn_weights(contest, racers[family.scout], weights)
     assert best is not None
     for leader in contest.race(best.racers, most):
         yield best._replace(best=leader)
@@ -89,7 +89,7 @@ def makers_of(
     return family.runs(candidates, data, rule, contest.threads)
 
 
-def _looked_up(contest: Contest, scout: Racer, before: Array | None) -> Array:
+def _learn_weights(contest: Contest, scout: Racer, before: Array | None) -> Array:
     """The metric that the gradients of a candidate suggest, for each fold."""
     if scout.done < SHORT and not scout.still:
         contest.go_on([scout], SHORT)

@@ -85,20 +85,20 @@ def _learn_piece(
     lo, hi = int(rounds.rows[0]), int(rounds.rows[-1]) + 1
     rows = Data(*(part[lo:hi] for part in data))
     order, r = read_only(rounds.rows - lo), read_only(np.ascontiguousarray(rounds.r))
-    fitted = _looked_at(fitted, rows, np.bincount(order, r))
+    fitted = _update_scaling(fitted, rows, np.bincount(order, r))
     Z, V = fitted.scaler.transform(rows.X), fitted.targets.transform(rows.Y)
     before = fitted.online
-    fitted, played, stopped = _played(fitted, Z, V, order, r, rows.ids, first, watch)
+    fitted, played, stopped = _learn_rounds(fitted, Z, V, order, r, rows.ids, first, watch)
     seen = fitted.counts.rounds + sum(len(chunk.rows) for chunk in played)
     fitted = replace(fitted, counts=fitted.counts._replace(rounds=seen))
-    fitted = _remembered(fitted, rows, played)
+    fitted = _remember(fitted, rows, played)
     if drift and first and not stopped:
         lost = (fitted.online.loss - before.loss) / len(fitted.learners)
-        fitted = _challenged(fitted, Z, V, Rounds(order, r), rows.ids, lost)
+        fitted = _run_challengers(fitted, Z, V, Rounds(order, r), rows.ids, lost)
     return fitted, stopped
 
 
-def _played(
+def _learn_rounds(
     fitted: Fitted, Z: Any, V: Array, order: Array, r: Array, ids: Array, first: bool, watch: Watch
 ) -> tuple[Fitted, list[Chunk], bool]:
     """Let all learners learn these rounds; the chunks of the first one, and whether to stop."""
@@ -115,11 +115,11 @@ def _played(
     return fitted, played, False
 
 
-def _looked_at(fitted: Fitted, rows: Data, weight: Array) -> Fitted:
+def _update_scaling(fitted: Fitted, rows: Data, weight: Array) -> Fitted:
     """Update the statistics with the rows to come; rescale if it is time to."""
     seen, stream = fitted.counts.rounds, fitted.stream
     if seen & (seen - 1) == 0:  # each time the number of rounds has doubled
-        fitted = _rescaled(_retargeted(fitted, rows.Y), rows.X)
+        fitted = _rescale_rows(_rescale_targets(fitted, rows.Y), rows.X)
         stream = fitted.stream
     if stream.moments is None:
         return fitted
@@ -128,7 +128,7 @@ def _looked_at(fitted: Fitted, rows: Data, weight: Array) -> Fitted:
     return replace(fitted, stream=stream._replace(moments=moments))
 
 
-def _rescaled(fitted: Fitted, X: Any) -> Fitted:
+def _rescale_rows(fitted: Fitted, X: Any) -> Fitted:
     """Another scaler for the rows, if the statistics so far call for one."""
     stream = fitted.stream
     if stream.moments is None:
@@ -146,7 +146,7 @@ def _rescaled(fitted: Fitted, X: Any) -> Fitted:
     )
 
 
-def _retargeted(fitted: Fitted, Y: Array) -> Fitted:
+def _rescale_targets(fitted: Fitted, Y: Array) -> Fitted:
     """Another scaler for the targets, if recent ones call for one.
 
     What was learned is carried over as a function of the user's targets, so predictions do not jump.
@@ -183,7 +183,7 @@ def _bounded(fitted: Fitted) -> Fitted:
     return fitted
 
 
-def _remembered(fitted: Fitted, rows: Data, chunks: list[Chunk]) -> Fitted:
+def _remember(fitted: Fitted, rows: Data, chunks: list[Chunk]) -> Fitted:
     """With these rounds among the recent ones."""
     recent, window = fitted.stream.recent, fitted.stream.window
     for chunk in chunks:
@@ -193,7 +193,7 @@ def _remembered(fitted: Fitted, rows: Data, chunks: list[Chunk]) -> Fitted:
     return replace(fitted, stream=fitted.stream._replace(recent=recent, window=window))
 
 
-def _challenged(
+def _run_challengers(
     fitted: Fitted, Z: Any, V: Array, rounds: Rounds, ids: Array, lost: float
 ) -> Fitted:
     """Let younger learners learn the same rounds; one that does better takes over."""
