@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from .._compiled.threads import Workers
 from .._compiled.types import Array, pick
-from .._data.fences import SAMPLE, fences_of
+from .._data.fences import SAMPLE, fences_of, within_stored
 from .._data.ordering import Rounds, content, mix, sampled
 from .._data.origin import OriginScaler, origin_scaler
 from .._data.scaling import (
@@ -254,9 +254,11 @@ class LinearFamily:
         return content(data.X, data.Y, data.weight)
 
     def fenced(self, X: Any, hashes: Array, rounds: Rounds) -> Any:
-        """Values far out are moved to the fences of their feature, in dense rows."""
-        if not self.scaling or sp.issparse(X) or not len(rounds.rows):
+        """Values far out are moved to the fences of their feature."""
+        if not self.scaling or not len(rounds.rows):
             return X
+        if sp.issparse(X):
+            return within_stored(X, np.bincount(rounds.rows, rounds.r, X.shape[0]))
         rows, weight = sampled(hashes, rounds, SAMPLE)
         return fences_of(X[rows], weight).within(X)
 
