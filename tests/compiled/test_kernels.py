@@ -23,6 +23,7 @@ pytestmark = pytest.mark.interpreted
 
 NAMED = {
     "rbf": lambda S, A: pairwise.rbf_kernel(S, A, gamma=0.7),
+    "exponential": lambda S, A: np.exp(-0.7 * pairwise.euclidean_distances(S, A)),
     "laplacian": lambda S, A: pairwise.laplacian_kernel(S, A, gamma=0.7),
     "poly": lambda S, A: pairwise.polynomial_kernel(S, A, degree=3, gamma=0.7, coef0=0.2),
     "linear": pairwise.linear_kernel,

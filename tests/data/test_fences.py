@@ -1,11 +1,12 @@
 """Values far out are moved to a fence, and nothing else is."""
 
 import numpy as np
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from pistol._data.fences import FAR_OUT, fences_of
+from pistol._data.fences import FAR_OUT, fences_of, within_stored
 
 few = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -63,3 +64,25 @@ def test_the_usual_value_does_not_hide_how_far_the_others_are():
     X[9, 0] = 1000.0
     assert fences_of(X, np.ones(100)).high == FAR_OUT
     assert fences_of(np.zeros((5, 1)), np.ones(5)).high == np.inf
+
+
+@few
+@given(seed=seeds, powers=st.lists(st.integers(-40, 40), min_size=3, max_size=3))
+def test_stored_values_far_out_come_close_in_any_unit(seed, powers):
+    rng = np.random.default_rng(seed)
+    X = (
+        rng.integers(1, 4, size=(60, 3))
+        * (rng.random((60, 3)) < 0.5)
+        * rng.choice([-1.0, 1.0], (60, 3))
+    )
+    X[0] = 1.0
+    weight = rng.integers(1, 4, 60)
+    assert within_stored(sp.csr_array(X / np.maximum(np.abs(X), 1)), weight).max() == 1.0
+    X[0] = [1e3, -1e6, 1.0]
+    near = within_stored(sp.csr_array(X), weight).toarray()
+    assert (np.abs(near[0, :2]) < [1e2, 2e4]).all()
+    assert (np.sign(near) == np.sign(X)).all()
+    unit = 2.0 ** np.array(powers)
+    assert_array_equal(within_stored(sp.csr_array(X * unit), weight).toarray() / unit, near)
+    copies = within_stored(sp.csr_array(np.repeat(X, weight, axis=0)), np.ones(weight.sum()))
+    np.testing.assert_allclose(copies.toarray(), np.repeat(near, weight, axis=0), rtol=1e-12)

@@ -7,8 +7,10 @@ Rows that are predicted stay as they are, so a linear model stays linear.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.types import Array
 from .targets import weighted_quantile
@@ -16,6 +18,10 @@ from .targets import weighted_quantile
 SAMPLE = 2048  # rounds that the fences are computed from
 TYPICAL = 0.75  # the quantile of the distances from the median that is a typical one
 FAR_OUT = 12.0  # typical distances from the median to a fence; of a normal feature 14 deviations
+STORED, TIMES = (
+    4.0,
+    2,
+)  # typical magnitudes of a sparse feature to its fence, and how often they are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,3 +56,21 @@ def fences_of(X: Array, weight: Array, far_out: float = FAR_OUT) -> Fences:
     with np.errstate(over="ignore"):
         reach = np.where(typical > 0, far_out * typical, np.inf)
     return Fences(median - reach, median + reach)
+
+
+def within_stored(X: Any, weight: Array) -> Any:
+    """Sparse rows with no stored value larger than four typical ones of its feature.
+
+    The typical one is the mean magnitude, computed again with values moved to the fences so far.
+    """
+    each, size, d = np.repeat(weight, np.diff(X.indptr)), np.abs(X.data), X.shape[1]
+    count = np.maximum(np.bincount(X.indices, each * (size > 0), d), 1e-300)
+    inside = size
+    for _ in range(1 + TIMES):
+        typical = np.bincount(X.indices, each / count[X.indices] * inside, d)
+        most = STORED * typical[X.indices]
+        inside = np.minimum(size, most)
+    if (inside == size).all():
+        return X
+    data = np.copysign(inside, X.data).astype(X.dtype)
+    return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)

@@ -89,7 +89,7 @@ def _shuffled(
     # hashes are of the rows as given: scaled values are rounded
     hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))
     sample = sampled(hashes, rounds, SAMPLE)
-    X = family.fenced(data.X, sample)
+    X = family.fenced(data.X, data.weight, sample)
     scaler = family.scaler(X, data.weight, sample)
     targets = task.scaler(data.Y, data.weight)
     scaled = data._replace(X=scaler.transform(X), Y=targets.transform(data.Y))

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from .._compiled.threads import Workers
 from .._compiled.types import Array, pick
 from .._data.bends import Bent, bent_scaler
-from .._data.fences import fences_of
+from .._data.fences import fences_of, within_stored
 from .._data.metric import Weighted
 from .._data.ordering import content, mix
 from .._data.origin import OriginScaler, origin_scaler
@@ -91,7 +91,7 @@ class Family(Protocol):
     def content(self, data: Data) -> Array:
         """A hash of every row."""
 
-    def fenced(self, X: Any, sample: Sample) -> Any:
+    def fenced(self, X: Any, weight: Array, sample: Sample) -> Any:
         """The rows of a data set as they are learned, but for their scale."""
 
     def scaler(self, X: Any, weight: Array, sample: Sample) -> Any:
@@ -186,7 +186,7 @@ class KernelFamily:
             return mix((data.ids + 1).astype(np.uint64))
         return content(data.X, data.Y, data.weight)
 
-    def fenced(self, X: Any, sample: Sample) -> Any:
+    def fenced(self, X: Any, weight: Array, sample: Sample) -> Any:
         """The rows as they are."""
         return X
 
@@ -300,12 +300,14 @@ class LinearFamily:
         """Hashes of the rows."""
         return content(data.X, data.Y, data.weight)
 
-    def fenced(self, X: Any, sample: Sample) -> Any:
-        """Values far out are moved to the fences of their feature, in dense rows."""
-        if not self.scaling or sp.issparse(X) or not len(sample[0]):
+    def fenced(self, X: Any, weight: Array, sample: Sample) -> Any:
+        """Values far out are moved to the fences of their feature."""
+        if not self.scaling or not len(sample[0]):
             return X
-        rows, weight = sample
-        return fences_of(X[rows], weight).within(X)
+        if sp.issparse(X):
+            return within_stored(X, weight)
+        rows, each = sample
+        return fences_of(X[rows], each).within(X)
 
     def scaler(self, X: Any, weight: Array, sample: Sample) -> Any:
         """Dense rows are centred, because per-coordinate learning needs it; sparse rows stay."""
