@@ -38,7 +38,7 @@ def clean():
 
 @pytest.mark.parametrize(
     ("kind", "most"),
-    [("tails", 0.03), ("cell", 0.02), ("row", 0.02), ("useless", 0.1), ("codes", 0.09)],
+    [("tails", 0.03), ("cell", 0.02), ("row", 0.02), ("useless", 0.15), ("codes", 0.09)],
 )
 def test_tables_that_are_not_clean_cost_little(clean, kind, most):
     assert error(*table(kind)) <= clean + most

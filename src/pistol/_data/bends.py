@@ -22,6 +22,7 @@ from .scaling import GRAIN, Scaler, scaler_of
 FAR_OUT = 6.0  # typical distances from the median to a fence; of a normal feature 7 deviations
 STRAIGHT, ROOM = 2.0, 2.0  # scaled values that stay, and how much farther out others can be
 OUTSIDE, TIED = 0.01, 0.3  # ranked: a larger share beyond the fences, no value with a larger share
+PART = 2**18  # entries that are bent together
 KNOTS, FARTHEST = 128, 3.0  # of normal scores
 
 
@@ -47,10 +48,17 @@ class Bent:
         Z = self.scaler.transform(X)
         if sp.issparse(Z):
             return sp.csr_array((in_steps(bend(Z.data)), Z.indices, Z.indptr), shape=Z.shape)
+        size = max(1, PART // Z.shape[1])
+        for lo in range(0, Z.shape[0], size):
+            part = Z[lo : lo + size]
+            Z[lo : lo + size] = in_steps(self._bend(part))
+        return Z
+
+    def _bend(self, Z: Array) -> Array:
         out = bend(Z)
         for i, (values, scores) in self.ranked.items():
             out[:, i] = np.interp(Z[:, i], values, scores)
-        return in_steps(out)
+        return out
 
     def inverse_transform(self, Z: Any) -> Any:
         """Rows from scaled and bent rows; values very far out come back less exactly."""

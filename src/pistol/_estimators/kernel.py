@@ -74,6 +74,7 @@ class PistolClassifier(Classifier, Estimator):
     metric : bool, default=True
         Learn which features matter, for the kernel "auto": features are weighted by the gradients of
         what was learned, and learned again. In `fit` held-out rows tell whether this helps.
+        Without scaling there is no metric.
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
@@ -238,6 +239,7 @@ class PistolRegressor(Regressor, Estimator):
     metric : bool, default=True
         Learn which features matter, for the kernel "auto": features are weighted by the gradients of
         what was learned, and learned again. In `fit` held-out rows tell whether this helps.
+        Without scaling there is no metric.
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.

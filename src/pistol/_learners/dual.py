@@ -18,6 +18,7 @@ from .models import Expansion
 from .rule import Chunk, Rule, chunks
 from .storage import Growing, Store
 
+SETTLED = 16  # rounds after which f is worth keeping when its kernels change
 LENGTHS = np.linspace(0.0, 1.0, 65)  # of g, after its kernels have changed
 MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
 
@@ -255,7 +256,7 @@ class Dual:
         that f comes nearest to what it was at the support rows: nothing jumps. The average begins anew.
         f_0 keeps its coefficients, times what makes it nearest to what it was at the support rows.
         """
-        before = self._now_at_support() if self.support.ids.n else None
+        before = self._now_at_support() if self.support.ids.n and self.t >= SETTLED else None
         blank = self.rule.scalars(len(kernels), self.outputs)
         self.S = blank._replace(t=self.S.t.copy(), weight=self.S.weight.copy())
         self.since = np.full(self.outputs, self.S.weight[0, 0])
@@ -275,8 +276,8 @@ class Dual:
         size = np.array([np.sqrt(k.diagonal(None, sq.values, k.theta)) for k in kernels])
         self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,nj->qj", g, self.support.coef.values), 0.0)
         self.S.alpha[:] += self.rule.a * (size @ self.support.moved.values)
-        assert before is not None
-        self._shorten(g, before)
+        if before is not None:
+            self._shorten(g, before)
 
     def _now_at_support(self) -> Array:
         """c g, without f_0, at the support rows, of shape (outputs, support rows)."""

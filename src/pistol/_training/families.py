@@ -36,7 +36,7 @@ from ..kernels import NAMES, Kernel, get_kernel, scale_gamma
 from .plan import Limits
 from .race import Run
 
-METRICS = 2  # rounds of the metric
+METRICS = 4  # rounds of the metric, at most
 WIDEST = 4096  # features: with more of them there is no metric
 Sample = tuple[Array, Array]  # numbers of some rows, and how many rounds each stands for
 Candidate = tuple[Kernel, ...]  # the kernels of a sum; none for linear models
@@ -114,7 +114,7 @@ class Family(Protocol):
     scout: ClassVar[int]  # the number of the candidate whose gradients say which features matter
 
     def metrics(self, Z: Any) -> int:
-        """How many times a race finds a metric for these scaled rows."""
+        """How many times a race may find a metric for these scaled rows."""
 
     def compact(self, Z: Any) -> Any:
         """Scaled rows as they are kept where there are many."""
@@ -231,8 +231,9 @@ class KernelFamily:
     scout: ClassVar[int] = SUMS.index(MIXED)
 
     def metrics(self, Z: Any) -> int:
-        """Twice, unless there is one feature, or more of them than can be looked at."""
-        return METRICS if self.auto and self.metric and 1 < Z.shape[1] <= WIDEST else 0
+        """Some, unless there is one feature, or more of them than can be looked at."""
+        asked = self.auto and self.metric and bool(self.scaling)
+        return METRICS if asked and 1 < Z.shape[1] <= WIDEST else 0
 
     def compact(self, Z: Any) -> Any:
         """Scaled rows in float32, which loses nothing that matters."""

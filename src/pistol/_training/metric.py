@@ -19,10 +19,11 @@ from .._learners import Rule
 from .._learners.gradients import mean_squares
 from .families import Data, Family
 from .fitted import Window
-from .race import Contest, Folds, Racer, Run, assign_folds
+from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
+TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 SAMPLE = 256  # rounds at which gradients are looked at
 
 
@@ -51,12 +52,22 @@ def levels(
         for leader in contest.race(racers, min(most, SHORT) if rounds else most):
             level = _better(Level(leader, racers, weights), best)
             yield level
+        promising = _promising(number, leader.best, np.inf if best is None else best.best.best)
         best = level
-        if number < rounds:
-            weights = _learn_weights(contest, racers[family.scout], weights)
+        if number == rounds or not promising:
+            break
+        weights = _learn_weights(contest, racers[family.scout], weights)
     assert best is not None
     for leader in contest.race(best.racers, most):
         yield best._replace(best=leader)
+
+
+def _promising(number: int, loss: float, least: float) -> bool:
+    """Whether another metric is worth a try after so many, given this loss and the least before.
+
+    The first may be slightly worse than none, because the second is often better than both.
+    """
+    return loss < (1.0 + TOLERANCE if number < 2 else 1.0 - GAIN) * least
 
 
 def _better(level: Level, other: Level | None) -> Level:
