@@ -4,7 +4,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol import PistolClassifier, PistolRegressor
 from pistol._compiled.threads import workers
@@ -118,3 +118,43 @@ def test_a_stream_goes_on_in_the_metric_of_fit():
     model.partial_fit(more, targets)
     assert_array_equal(model.fitted_.scaler.weight, weight)
     assert np.abs(model.predict(X) - before).max() < 0.2
+
+
+def stream(X, y, size, **kw):
+    model = PistolRegressor(random_state=0, **kw)
+    for lo in range(0, len(X), size):
+        model.partial_fit(X[lo : lo + size], y[lo : lo + size])
+    return model
+
+
+def test_streams_learn_a_metric_and_may_be_cut_anywhere():
+    X, y = product(700)
+    whole = stream(X, y, 700)
+    assert isinstance(whole.fitted_.scaler, Weighted)
+    weight = whole.fitted_.scaler.weight
+    assert weight[:2].min() > 3 * weight[2:].max()
+    for size in (53, 512):
+        assert_allclose(stream(X, y, size).predict(X), whole.predict(X), rtol=1e-6, atol=1e-9)
+    assert_allclose(
+        PistolRegressor(orders=None).fit(X, y).predict(X), whole.predict(X), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_a_stream_does_not_jump_when_it_learns_a_metric():
+    X, y = product(513)
+    before = stream(X[:512], y[:512], 512)
+    start = before.predict(X)
+    after = before.partial_fit(X[512:], y[512:])  # the metric is learned before this row
+    assert isinstance(after.fitted_.scaler, Weighted)
+    end = after.predict(X)
+    assert np.abs(end - y).mean() < 1.05 * np.abs(start - y).mean()
+    assert np.std(end) < 1.5 * np.std(start)
+
+
+def test_a_metric_makes_streams_better():
+    X, y = product(2000, useless=10)
+    with_it, without = (stream(X, y, 500, metric=metric) for metric in (True, False))
+    assert with_it.online_error_ < 0.9 * without.online_error_
+    rows, targets = product(1000, useless=10, seed=3)
+    ours, plain = (np.abs(m.predict(rows) - targets).mean() for m in (with_it, without))
+    assert ours < 0.7 * plain

@@ -5,7 +5,7 @@ no more regret than the best of them plus the others' constants (Cutkosky 2019).
 not be chosen: one learner per bandwidth, in steps of four. Narrow kernels get a smaller share of b,
 which costs them a logarithm and keeps them from fitting what a smooth function explains.
 
-Four candidates, from linear to local; a race on held-out rows picks one (`_training/race.py`). A stream
+Five candidates, from linear to local; a race on held-out rows picks one (`_training/race.py`). A stream
 uses MIXED.
 """
 
@@ -16,12 +16,12 @@ from math import sqrt
 
 from ..kernels import Kernel, get_kernel
 
-NARROWER = 0.25  # the share of b of a Gaussian, relative to the next wider one
+NARROWER = 0.25  # the share of b of a radial kernel, relative to the next wider one
 
 
 @dataclass(frozen=True)
 class Sum:
-    """Degrees of polynomials, and powers of four that multiply the anchor of the Gaussians."""
+    """Degrees of polynomials, and powers of four that multiply the anchor of the radial kernels."""
 
     name: str
     degrees: tuple[int, ...]
@@ -38,11 +38,11 @@ class Sum:
         polynomials = [get_kernel("bounded_poly", 1.0 / size, m, most) for m in self.degrees]
         first = 1 if self.degrees else 0
         anchor = 1.0 / typical_sq if self.radial == "rbf" else typical_sq**-0.5
-        gaussians = [
+        radial = [
             get_kernel(self.radial, 4.0**power * anchor, 1, 0.0, NARROWER ** (first + k))
             for k, power in enumerate(self.powers)
         ]
-        return (*polynomials, *gaussians)
+        return (*polynomials, *radial)
 
 
 LINEAR = Sum("linear", (0, 1), range(0))

@@ -64,9 +64,9 @@ class PistolClassifier(Classifier, Estimator):
         How many times `fit` goes over the rows. "auto": the best of 1, 2, 4, … on held-out rows; up
         to 256 passes, 64 with more than 600 rows, 10 with more than 4,096.
     orders : int, "auto" or None, default="auto"
-        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5 that
-        hold out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
-        4,096. None learns the rows in the order given, which `partial_fit` always does.
+        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
+        with more than 600 rows; 1 with more than 4,096. None learns the rows in the order given,
+        which `partial_fit` always does.
     scaling : bool or "standard", default=True
         Scale every feature, for the kernel "auto"; other kernels take the rows as they are. True:
         values far out neither set the scale of a feature nor count much; "standard": mean and
@@ -229,9 +229,9 @@ class PistolRegressor(Regressor, Estimator):
         How many times `fit` goes over the rows. "auto": the best of 1, 2, 4, … on held-out rows; up
         to 256 passes, 64 with more than 600 rows, 10 with more than 4,096.
     orders : int, "auto" or None, default="auto"
-        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5 that
-        hold out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
-        4,096. None learns the rows in the order given, which `partial_fit` always does.
+        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
+        with more than 600 rows; 1 with more than 4,096. None learns the rows in the order given,
+        which `partial_fit` always does.
     scaling : bool or "standard", default=True
         Scale every feature, for the kernel "auto"; other kernels take the rows as they are. True:
         values far out neither set the scale of a feature nor count much; "standard": mean and

@@ -64,10 +64,9 @@ class LinearPistolClassifier(Classifier, Estimator):
         to 256 passes, 64 with more than 600 rows, 1 with more than 30,000; 8 with more than 100,000
         features.
     orders : int, "auto" or None, default="auto"
-        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5 that
-        hold out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
-        30,000, or than 100,000 features. None learns the rows in the order given, which
-        `partial_fit` always does.
+        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
+        with more than 600 rows; 1 with more than 30,000, or with more than 100,000 features. None
+        learns the rows in the order given, which `partial_fit` always does.
     scaling : bool, default=True
         Centre and scale dense rows; sparse rows are taken as they are. False takes all rows as they
         are, as the paper does.
@@ -193,10 +192,9 @@ class LinearPistolRegressor(Regressor, Estimator):
         to 256 passes, 64 with more than 600 rows, 1 with more than 30,000; 8 with more than 100,000
         features.
     orders : int, "auto" or None, default="auto"
-        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5 that
-        hold out a fifth each and 3 of all rows; 2 of all rows with more than 600; 1 with more than
-        30,000, or than 100,000 features. None learns the rows in the order given, which
-        `partial_fit` always does.
+        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
+        with more than 600 rows; 1 with more than 30,000, or with more than 100,000 features. None
+        learns the rows in the order given, which `partial_fit` always does.
     scaling : bool, default=True
         Centre and scale dense rows; sparse rows are taken as they are. False takes all rows as they
         are, as the paper does.

@@ -253,7 +253,7 @@ class Dual:
 
         Each kernel's learner is then in the state it would be in had it been fed the same
         subgradients from the start: ‖g‖² and α are computed from the support. g is then shortened so
-        that f comes nearest to what it was at the support rows: nothing jumps. The average begins anew.
+        that f is no larger at the support rows than it was: it does not jump. The average begins anew.
         f_0 keeps its coefficients, times what makes it nearest to what it was at the support rows.
         """
         before = self._now_at_support() if self.support.ids.n and self.t >= SETTLED else None
@@ -285,14 +285,18 @@ class Dual:
         return np.einsum("qj,qjn->jn", c, self._at_support()[:, : self.outputs])
 
     def _shorten(self, g: Array, before: Array) -> None:
-        """Multiply g of each output by at most 1, so that c g comes nearest to these values."""
+        """Multiply g of each output by at most 1, so that c g is about as large as these values."""
         b, weight = self.rule.shares(self.kernels), self.support.moved.values.T
-        least, factor = np.full(self.outputs, np.inf), np.ones(self.outputs)
+        size, least, factor = (
+            _size(before, weight),
+            np.full(self.outputs, np.inf),
+            np.ones(self.outputs),
+        )
         for short in LENGTHS:
             S = self.S._replace(g_norm_sq=short**2 * self.S.g_norm_sq)
             with np.errstate(over="ignore", invalid="ignore"):
                 f = short * np.einsum("qj,qjn->jn", self.rule.next_c(S, b), g)
-                gap = (weight * np.square(f - before)).sum(axis=1)
+                gap = np.abs(_size(f, weight) - size)
             closer = gap < least  # False where it is not finite
             least, factor = np.where(closer, gap, least), np.where(closer, short, factor)
         self.S.g_norm_sq[:] *= factor**2
@@ -349,6 +353,11 @@ class Dual:
         offset = None if self.f_0 is None else self.f_0.offset
         rows, sq, ids = support.rows.rows, support.sq.values, support.ids.values
         return Expansion(kernels, ids, rows, sq, coef, self.n_jobs, offset)
+
+
+def _size(f: Array, weight: Array) -> Array:
+    """The root mean square of every output's values."""
+    return np.sqrt((weight * np.square(f)).sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300))
 
 
 def diagonal(kernel: Kernel, K: Array, sq: Array) -> Array:

@@ -198,7 +198,7 @@ class KernelFamily:
         return scaler_of(X, weight) if standard else bent_scaler(X, weight, *sample)
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
-        """Four sums of kernels, or the one kernel that was named."""
+        """All sums of kernels, or the one kernel that was named."""
         if not self.auto:
             return [self.usual(Z, weight, scaler)]
         square = typical_square(Z, weight)

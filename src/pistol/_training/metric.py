@@ -71,7 +71,7 @@ def _promising(number: int, loss: float, least: float) -> bool:
 
 
 def _better(level: Level, other: Level | None) -> Level:
-    """The level with the smaller loss; the first one if they are equal."""
+    """The level with the smaller loss; the later one if they are equal."""
     return level if other is None or level.best.best <= other.best.best else other
 
 
@@ -81,10 +81,10 @@ def _racers(
     """All candidates on all folds, each fold in its own metric."""
     k = contest.folds.k
     if weights is None:
-        makers = [makers_of(family, data, scaler, rule, contest)] * k
+        makers = [_makers(family, data, scaler, rule, contest)] * k
     else:
         makers = [
-            makers_of(
+            _makers(
                 family, data._replace(X=weighted(data.X, w)), Weighted(scaler, w), rule, contest
             )
             for w in weights
@@ -92,7 +92,7 @@ def _racers(
     return [Racer(c, [fold[c]() for fold in makers]) for c in range(len(makers[0]))]
 
 
-def makers_of(
+def _makers(
     family: Family, data: Data, scaler: Any, rule: Rule, contest: Contest
 ) -> list[Callable[[], Run]]:
     """What makes runs of each candidate on these rows."""
