@@ -265,3 +265,22 @@ def test_a_fresh_learner_has_learned_nothing(make):
     assert fresh.t == 0
     assert_array_equal(learn(fresh, X, Y), learn(new, X, Y))
     assert_same_state(state(fresh), state(new))
+
+
+def test_shortening_lowers_the_loss_and_keeps_the_norm_right():
+    """After `shorten`, f at the rows is that with the least loss, and ‖g‖² is that of g."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    Y = read_only(np.ascontiguousarray(X[:, :1]))
+    kernels = (get_kernel("rbf", 0.5, 1, 0.0), get_kernel("rbf", 2.0, 1, 0.0, 0.25))
+    dual = Dual(Rule(LOSSES["huber"], "pistol_anytime", 1.0, 8.0, "linear"), kernels, 1)
+    ids = np.arange(40)
+    list(dual.play(X, Y, read_only(ids), read_only(np.ones(40)), ids))
+    target = 0.3 * dual.model(last=True).decide(X)
+    dual.shorten(X, lambda P: float(np.square(P - target).sum()))
+    after = dual.model(last=True)
+    assert_allclose(after.decide(X), target, atol=0.05 * np.abs(target).max())
+    K = np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2))
+    g = np.zeros(40)
+    g[dual.support.ids.values] = dual.support.coef.values[:, 0]
+    assert_allclose(dual.S.g_norm_sq[0, 0], g @ K @ g, rtol=1e-6)

@@ -286,23 +286,49 @@ class Dual:
 
     def _shorten(self, g: Array, before: Array) -> None:
         """Multiply g of each output by at most 1, so that c g is about as large as these values."""
-        b, weight = self.rule.shares(self.kernels), self.support.moved.values.T
+        weight = self.support.moved.values.T
         size, least, factor = (
             _size(before, weight),
             np.full(self.outputs, np.inf),
             np.ones(self.outputs),
         )
-        for short in LENGTHS:
-            S = self.S._replace(g_norm_sq=short**2 * self.S.g_norm_sq)
+        for length in LENGTHS:
             with np.errstate(over="ignore", invalid="ignore"):
-                f = short * np.einsum("qj,qjn->jn", self.rule.next_c(S, b), g)
-                gap = np.abs(_size(f, weight) - size)
+                gap = np.abs(_size(self._at_length(length, g), weight) - size)
             closer = gap < least  # False where it is not finite
-            least, factor = np.where(closer, gap, least), np.where(closer, short, factor)
-        self.S.g_norm_sq[:] *= factor**2
-        self.support = self.support._replace(
-            coef=self.support.coef.filled(self.support.coef.values * factor)
-        )
+            least, factor = np.where(closer, gap, least), np.where(closer, length, factor)
+        self._multiply(factor)
+
+    def shorten(self, Z: Any, loss: Callable[[Array], float]) -> None:
+        """Multiply g by at most 1, so that f has the least loss at these rows."""
+        if not self.support.ids.n:
+            return
+        with workers(self.n_jobs) as threads, one_blas_thread():
+            parts = [
+                self._scores(A, sq_norms(A), threads, [])[0]
+                for A in (like(self.support.rows.rows, Z[lo : lo + BLOCK]) for lo in _starts(Z))
+            ]
+        both = np.concatenate(parts, axis=2)
+        g, start = both[:, : self.outputs], both[:, self.outputs :].sum(axis=0)
+        if self.f_0 is not None:
+            start = start + self.f_0.offset[:, None]
+        fs = [self._at_length(length, g) for length in LENGTHS]
+        fs = [f + start if self.f_0 is not None else f for f in fs]
+        losses = [loss(np.ascontiguousarray(np.clip(f, -1e150, 1e150).T)) for f in fs]
+        self._multiply(np.full(self.outputs, LENGTHS[int(np.argmin(losses))]))
+
+    def _at_length(self, length: float, g: Array) -> Array:
+        """c g of every output, were g so long."""
+        S = self.S._replace(g_norm_sq=length**2 * self.S.g_norm_sq)
+        c = self.rule.next_c(S, self.rule.shares(self.kernels))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return length * np.einsum("qj,qjn->jn", c, g)
+
+    def _multiply(self, factor: Array) -> None:
+        """Multiply g of each output."""
+        self.S = self.S._replace(g_norm_sq=self.S.g_norm_sq * factor**2)
+        coef = self.support.coef.filled(self.support.coef.values * factor)
+        self.support = self.support._replace(coef=coef)
 
     def _start_at_support(self) -> Array:
         """f_0 without its offset at the support rows, of shape (outputs, support rows)."""
@@ -353,6 +379,11 @@ class Dual:
         offset = None if self.f_0 is None else self.f_0.offset
         rows, sq, ids = support.rows.rows, support.sq.values, support.ids.values
         return Expansion(kernels, ids, rows, sq, coef, self.n_jobs, offset)
+
+
+def _starts(Z: Any) -> range:
+    """Where blocks of rows begin."""
+    return range(0, Z.shape[0], BLOCK)
 
 
 def _size(f: Array, weight: Array) -> Array:

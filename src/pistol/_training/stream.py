@@ -141,8 +141,19 @@ def _rescale_rows(fitted: Fitted, X: Any) -> Fitted:
         return fitted
     for learner in everyone(fitted):
         revision.carry(learner)
+        if known.metric is not None and stream.window is not None:
+            _fit_length(learner, stream.window, revision.scaler, fitted.targets)
     return replace(
         fitted, scaler=revision.scaler, stream=stream._replace(typical_sq=revision.typical_sq)
+    )
+
+
+def _fit_length(learner: Any, window: Window, scaler: Any, targets: Any) -> None:
+    """In another metric, let what was learned be as large as suits recent targets."""
+    V, rows = targets.transform(window.Y), np.arange(len(window.r))
+    learner.shorten(
+        scaler.transform(window.X),
+        lambda P: summed_loss(learner.rule, Chunk(rows, window.r, P), V),
     )
 
 
