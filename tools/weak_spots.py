@@ -1,9 +1,9 @@
-"""Where gradient boosting is better: the figures of "Weak spots" on the page *Nothing to tune*.
+"""Beside gradient boosting on hard tables: the figures of "Weak spots" on the page *Nothing to tune*.
 
     python tools/weak_spots.py
 
 trains `PistolClassifier()` and `HistGradientBoostingClassifier()` on synthetic rows and prints tables
-of test errors. It takes about a minute.
+of test errors. It takes some minutes.
 """
 
 from __future__ import annotations
