@@ -20,9 +20,9 @@ from pistol.online import Learner
 X = np.random.default_rng(0).normal(size=(60, 3))
 y = X[:, 0] > 0
 for dtype in (np.float64, np.float32):
-    pistol.PistolClassifier().fit(X.astype(dtype), y).predict(X)
+    pistol.PistolClassifier(random_state=0).fit(X.astype(dtype), y).predict(X)
     pistol.PistolClassifier(orders=None).fit(X.astype(dtype), y).predict(X)
-    pistol.LinearPistolClassifier().fit(X.astype(dtype), y).predict(X)
+    pistol.LinearPistolClassifier(random_state=0).fit(X.astype(dtype), y).predict(X)
     pistol.LinearPistolRegressor(per_coordinate=False).fit(X.astype(dtype), X[:, 0])
 for per_coordinate in (False, True):
     learner = Learner("logistic", per_coordinate=per_coordinate)
