@@ -15,7 +15,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	$(BIN)/pytest -n 2 --dist loadscope --cov --cov-report=
+	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
 	$(BIN)/coverage report --include='src/*' --fail-under=95 --skip-covered
 	$(BIN)/coverage report --include='lab/*' --fail-under=95 --skip-covered
