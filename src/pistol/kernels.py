@@ -18,7 +18,7 @@ from numba.core import types
 from numba.np.numpy_support import from_dtype
 
 from ._compiled.cache import helper
-from ._compiled.exp import fast_exp
+from ._compiled.exp import LEAST, fast_exp, fourth_power
 from ._compiled.rows import Block, manhattan, products, sq_norms
 from ._compiled.types import Array, loop, pick, read_only
 
@@ -113,11 +113,11 @@ def bounded_poly(K, s_sq, a_sq, theta, coef, G):
 @loop(_tile, fastmath={"contract"})
 def to_the_fourth(K, s_sq, a_sq, theta, coef, G):
     """From the values of exp(-γ …) to those with four times its γ."""
+    zero, least = K.dtype.type(0.0), K.dtype.type(LEAST)
     for n in range(len(K)):
         k = K[n]
         for i in range(len(k)):
-            square = k[i] * k[i]
-            k[i] = square * square
+            k[i] = fourth_power(k[i], zero, least)
         _accumulate(G, coef[n], k)
 
 

@@ -144,12 +144,12 @@ class GramRun:
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers."""
-        out = np.empty((len(at), self.coef.shape[1]))
+        out = np.empty((self.coef.shape[1], len(at)))
         coef = self.model()
         size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
         coef = np.ascontiguousarray(coef / size, self.gram.inner.dtype)
         expand_gram(self.values, coef, read_only(at), out)
-        return out * size
+        return np.ascontiguousarray(out.T) * size
 
     def expansion(self) -> Expansion:
         """f̄ so far as a function of scaled rows."""
