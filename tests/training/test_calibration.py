@@ -48,7 +48,7 @@ def test_the_log_loss_is_that_of_the_probabilities(seed, k, T):
     expected = reference_log_loss(
         codes, probabilities(scores, T), sample_weight=weight, labels=np.arange(k)
     )
-    assert_allclose(log_loss(scores, codes, weight, T), expected, rtol=1e-6)
+    assert_allclose(log_loss(scores, codes, weight)(T), expected, rtol=1e-6)
 
 
 @few
@@ -67,9 +67,9 @@ def test_no_other_temperature_nearby_is_better(seed, k):
     """But for the pseudo-count, one row of 82 or more that is wrong."""
     scores, codes, weight = problem(seed, k)
     T = temperature(scores, codes, weight)
-    best = log_loss(scores, codes, weight, T)
+    best = log_loss(scores, codes, weight)(T)
     for factor in (0.5, 0.7, 0.9, 1.1, 1.4, 2.0):
-        assert best < log_loss(scores, codes, weight, factor * T) + 0.02
+        assert best < log_loss(scores, codes, weight)(factor * T) + 0.02
 
 
 @few

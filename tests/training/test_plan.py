@@ -13,8 +13,9 @@ from pistol._training.plan import Limits, Plan, Race, make_plan
 PAGE = Path(__file__).parents[2] / "docs" / "nothing-to-tune.md"
 HEADER = "| rounds | folds | held out by each | full orders | most passes |"
 LINEAR_HEADER = "| rounds, linear estimators | folds | held out by each | full orders | passes |"
-KERNELS, GRAM, LINEAR = (
+KERNELS, ONE, GRAM, LINEAR = (
     KernelFamily("auto").limits,
+    KernelFamily("rbf").limits,
     KernelFamily("precomputed").limits,
     LinearFamily().limits,
 )
@@ -46,7 +47,7 @@ def number(text):
 
 
 def test_the_documentations_table_is_the_plan():
-    """For kernels; with more rounds the race is on a sample, and one order of all rows follows."""
+    """For kernels; with more rounds the race is on a sample, and trees of cells follow."""
     table = read_table(HEADER)
     some, many, more = (number(row[0]) for row in table)
     assert (some, many) == (600, KERNELS.few)
@@ -87,9 +88,11 @@ def test_few_rounds():
 
 def test_many_rounds():
     assert auto(4096, KERNELS).race == Race(3, 64, 2)
-    assert auto(4097, KERNELS) == Plan(Race(3, 64, 0, sample=2048), 1, 10)
-    assert auto(10_000, KERNELS).passes == 5
-    assert auto(10**6, KERNELS).passes == 1
+    assert auto(4097, KERNELS) == Plan(Race(3, 64, 0, sample=2048), 2, 64, 2500, 2048)
+    assert auto(10**6, KERNELS) == auto(4097, KERNELS)
+    assert auto(4097, ONE) == Plan(Race(3, 64, 0, sample=2048), 1, 10)
+    assert auto(10_000, ONE).passes == 5
+    assert auto(10**6, ONE).passes == 1
     assert auto(4097, GRAM) == Plan(None, 1, 1)
     assert auto(30_000, LINEAR).race == Race(3, 64, 2)
     assert auto(30_001, LINEAR) == Plan(None, 1, 1)

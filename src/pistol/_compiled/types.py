@@ -60,7 +60,7 @@ class Plugs(NamedTuple):
 
 
 class GramValues(NamedTuple):
-    """The kernel values that a sum of kernels is made of, among all rows, and how: see `members`."""
+    """The kernel values that a sum of kernels is made of, among all rows, and how (see `gram`)."""
 
     inner: Array  # bounded inner products, or the values of a single kernel
     widest: Array  # values of the widest Gaussian

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..losses import LOSSES
 from ..potentials import POTENTIALS
-from . import events as events  # for its loops
+from . import events as events  # for their loops
+from . import gram as gram
 from . import loops
 from .cache import INTERPRETED
 from .plugs import address, comparison

@@ -17,12 +17,13 @@ from .._compiled.types import Array, read_only
 from .._data.ordering import as_given, check_size, round_size
 from .._data.validation import check_count, check_first, check_more, check_rows, check_weight
 from .._learners import Rule
-from .._training.batch import Problem, Setup, train
+from .._training.batch import train
 from .._training.families import Data, Family
 from .._training.fitted import Columns, Fitted, calibrated, marked, roll_back
 from .._training.stream import begin_stream, learn_stream, widened
 from .._training.tasks import Task
 from .._training.watch import Watch
+from .._training.work import Problem, Setup
 from ..losses import Loss
 
 # Parameters that partial_fit does not look at: they may change in mid-stream.

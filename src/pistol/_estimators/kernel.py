@@ -62,11 +62,12 @@ class PistolClassifier(Classifier, Estimator):
         Weight t on f_t, the paper's equal weights, or the last f.
     passes : int or "auto", default="auto"
         How many times `fit` goes over the rows. "auto": the best of 1, 2, 4, … on held-out rows; up
-        to 256 passes, 64 with more than 600 rows, 10 with more than 4,096.
+        to 256 passes, 64 with more than 600 rows.
     orders : int, "auto" or None, default="auto"
         `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
-        with more than 600 rows; 1 with more than 4,096. None learns the rows in the order given,
-        which `partial_fit` always does.
+        with more than 600 rows. With more than 4,096 rows each order has a partition of space into
+        cells of its own, for the kernel "auto". None learns the rows in the order given, which
+        `partial_fit` always does.
     scaling : bool or "standard", default=True
         Scale every feature, for the kernel "auto"; other kernels take the rows as they are. True:
         values far out neither set the scale of a feature nor count much; "standard": mean and
@@ -227,11 +228,12 @@ class PistolRegressor(Regressor, Estimator):
         Weight t on f_t, the paper's equal weights, or the last f.
     passes : int or "auto", default="auto"
         How many times `fit` goes over the rows. "auto": the best of 1, 2, 4, … on held-out rows; up
-        to 256 passes, 64 with more than 600 rows, 10 with more than 4,096.
+        to 256 passes, 64 with more than 600 rows.
     orders : int, "auto" or None, default="auto"
         `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
-        with more than 600 rows; 1 with more than 4,096. None learns the rows in the order given,
-        which `partial_fit` always does.
+        with more than 600 rows. With more than 4,096 rows each order has a partition of space into
+        cells of its own, for the kernel "auto". None learns the rows in the order given, which
+        `partial_fit` always does.
     scaling : bool or "standard", default=True
         Scale every feature, for the kernel "auto"; other kernels take the rows as they are. True:
         values far out neither set the scale of a feature nor count much; "standard": mean and

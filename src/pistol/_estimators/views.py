@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.types import Array
 from .._data.metric import Weighted
 from .._data.scaling import MOST
+from .._learners import Patchwork
 from .._learners.gradients import mean_squares
 from .._learners.models import Expansion, Linear
 from .base import fitted, settled
@@ -23,25 +25,50 @@ def _expansion(estimator: Any) -> Expansion:
     return replace(model, coef=np.stack([known.targets.spread(part) for part in model.coef]))
 
 
-def _support(estimator: Any) -> Expansion:
-    """The same without rows whose coefficients are all zero."""
-    return _expansion(estimator).without_zeros()
+def _expansions(estimator: Any) -> list[tuple[Expansion, float]]:
+    """The parts of the model, for the user's targets, and how much each counts."""
+    known = settled(estimator)
+    model = known.model()
+    parts = model.expansions() if isinstance(model, Patchwork) else [(model, 1.0)]
+    return [
+        (replace(part, coef=np.stack([known.targets.spread(own) for own in part.coef])), share)
+        for part, share in parts
+    ]
+
+
+class _Support(NamedTuple):
+    """Support rows whose coefficients are not all zero: numbers, rows, coefficients."""
+
+    ids: Array
+    rows: Any
+    coef: Array
+
+
+def _support(estimator: Any) -> _Support:
+    parts = [(part.without_zeros(), share) for part, share in _expansions(estimator)]
+    ids, first, place = np.unique(
+        np.concatenate([part.ids for part, _ in parts]), return_index=True, return_inverse=True
+    )
+    coef = np.zeros((len(ids), parts[0][0].coef.shape[1]))
+    most = MOST / sum(len(part.coef) for part, _ in parts)  # their sum is a number
+    each = [share * np.clip(part.coef, -most, most).sum(axis=0).T for part, share in parts]
+    np.add.at(coef, place, np.concatenate(each))
+    if parts[0][0].precomputed:
+        return _Support(ids, np.empty((0, 0)), coef.T)
+    rows = [part.rows for part, _ in parts]
+    stacked = sp.csr_array(sp.vstack(rows)) if sp.issparse(rows[0]) else np.concatenate(rows)
+    return _Support(ids, stacked[first], coef.T)
 
 
 def _vectors(estimator: Any) -> Any:
-    model = _support(estimator)
-    if model.precomputed:
-        return np.empty((0, 0))
-    return fitted(estimator).scaler.inverse_transform(model.rows)
-
-
-def _dual_coef(estimator: Any) -> Array:
-    coef = _support(estimator).coef
-    most = MOST / len(coef)  # so that the sum of clipped numbers is a number
-    return np.clip(coef, -most, most).sum(axis=0)
+    rows = _support(estimator).rows
+    return rows if not rows.shape[1] else fitted(estimator).scaler.inverse_transform(rows)
 
 
 def _shares(estimator: Any) -> dict[str, float]:
+    model = settled(estimator).model()
+    if isinstance(model, Patchwork):
+        return model.shares()
     model = _expansion(estimator)
     pairs = zip(model.kernels, model.shares(), strict=True)
     return {kernel.name: float(share) for kernel, share in pairs}
@@ -49,10 +76,13 @@ def _shares(estimator: Any) -> dict[str, float]:
 
 def _importances(estimator: Any) -> Array:
     """Mean squared derivatives with respect to scaled features, at support rows; their sum is 1."""
-    model, scaler = _expansion(estimator), fitted(estimator).scaler
-    if not all(kernel.smooth for kernel in model.kernels):
+    known = settled(estimator)
+    model, scaler = known.model(), known.scaler
+    whole = model.base if isinstance(model, Patchwork) else _expansion(estimator)
+    if not all(kernel.smooth for kernel in whole.kernels):
         raise AttributeError("feature_importances_ are there for kernel='auto' only")
-    some = model.rows[:: max(1, len(model.ids) // 512)]
+    model = model if isinstance(model, Patchwork) else whole
+    some = whole.rows[:: max(1, len(whole.ids) // 512)]
     squares = mean_squares(model, some, np.ones(some.shape[0]))
     weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
     squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
@@ -74,6 +104,12 @@ def _one_or_many(values: Array, estimator: Any) -> Any:
     return values if len(values) > 1 or fitted(estimator).task.outputs else values[0]
 
 
+def _kernel_norm(estimator: Any) -> Any:
+    if isinstance(settled(estimator).model(), Patchwork):
+        raise AttributeError("the norm is known only for a single kernel with known points")
+    return _norm(_expansion(estimator).norm())
+
+
 def _norm(values: Array) -> Any:
     return float(values[0]) if len(values) == 1 else values
 
@@ -87,7 +123,9 @@ support_ = _view(
     "Numbers of the rows that the model is expanded on, counted over all rows seen.",
 )
 support_vectors_ = _view(_vectors, "The rows that the model is expanded on.")
-dual_coef_ = _view(_dual_coef, "Coefficients of the support rows: one row per output.")
+dual_coef_ = _view(
+    lambda self: _support(self).coef, "Coefficients of the support rows: one row per output."
+)
 n_support_ = _view(lambda self: len(_support(self).ids), "Number of support rows.")
 kernel_weights_ = _view(
     _shares, "What each kernel contributes to the model: shares of its size that sum to 1."
@@ -96,9 +134,7 @@ feature_importances_ = _view(
     _importances,
     "How much the model depends on each feature: mean squares of its derivatives, which sum to 1.",
 )
-kernel_norm_ = _view(
-    lambda self: _norm(_expansion(self).norm()), "‖f‖ of the model: a number, or one per output."
-)
+kernel_norm_ = _view(_kernel_norm, "‖f‖ of the model: a number, or one per output.")
 center_ = _view(
     lambda self: _one_or_many(_intercepts(self), self),
     "A constant that is added to the expansion: a number, or one per output.",
@@ -122,6 +158,7 @@ linear_norm_ = _view(
 
 def _intercepts(estimator: Any) -> Array:
     known = settled(estimator)
-    offset = _expansion(estimator).offset
+    model: Any = known.model()
+    offset = model.base.offset if isinstance(model, Patchwork) else model.offset
     extra = 0.0 if offset is None else known.targets.spread(offset[:, None])[:, 0]
     return known.targets.center + extra

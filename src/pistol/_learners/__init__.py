@@ -6,6 +6,7 @@ All predict with f_t = f_0 + c_t g_{t-1}, where f_0 is zero unless a learner goe
 that it has learned before its data changed their scale.
 """
 
+from .cells import Cells, Patchwork
 from .coordinates import Coordinates
 from .dual import Dual, diagonal
 from .gram import Gram, GramRun
@@ -14,16 +15,18 @@ from .rule import AVERAGES, Chunk, Rule
 
 __all__ = [
     "AVERAGES",
+    "Cells",
     "Chunk",
     "Coordinates",
     "Dual",
     "Gram",
     "GramRun",
     "Learner",
+    "Patchwork",
     "Primal",
     "RowsRun",
     "Rule",
     "diagonal",
 ]
 
-Learner = Primal | Coordinates | Dual
+Learner = Primal | Coordinates | Dual | Cells

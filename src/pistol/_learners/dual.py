@@ -13,7 +13,7 @@ from .._compiled.rows import like, sq_norms
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.tiles import BLOCK, kernel_values, scores
 from .._compiled.types import Array, BlockValues, Rounds, Scalars
-from ..kernels import Kernel, precomputed_base
+from ..kernels import Kernel, bounded_poly, exponential, gaussian, precomputed_base
 from .models import Expansion
 from .rule import Chunk, Rule, chunks
 from .storage import Growing, Store
@@ -115,9 +115,17 @@ class Dual:
         return Dual(self.rule, self.kernels, self.outputs, self.n_jobs)
 
     def play(
-        self, X: Any, Y: Array, order: Array, r: Array, ids: Array | None = None
+        self,
+        X: Any,
+        Y: Array,
+        order: Array,
+        r: Array,
+        ids: Array | None = None,
+        start: Array | None = None,
     ) -> Iterator[Chunk]:
         """Learn from the rows of X in this order; `ids` are their numbers, in ascending order.
+
+        `start` has values of a function of the rows that is added to f and stays as it is.
 
         A row that is a support row already (from an earlier pass over X) is not stored again. Should
         a kernel function fail on the way, or an interrupt come, the block under way is lost and no
@@ -129,6 +137,8 @@ class Dual:
         with workers(self.n_jobs) as threads:
             for at in chunks(order, BLOCK):
                 n, P = self.support.ids.n, np.zeros((at.stop - at.start, self.outputs))
+                if start is not None:
+                    P += start[order[at]]
                 try:
                     with one_blas_thread():
                         self._play_block(X, ids, Rounds.of(Y, order[at], r[at]), place, threads, P)
@@ -393,7 +403,8 @@ def _size(f: Array, weight: Array) -> Array:
 
 def diagonal(kernel: Kernel, K: Array, sq: Array) -> Array:
     """k(x, x) of rows whose values among each other leave room for arithmetic."""
-    if not float(np.abs(K).max(initial=0.0)) <= MAX_VALUE:
+    bounded = kernel.map in (gaussian, exponential, bounded_poly)
+    if not bounded and not float(np.abs(K).max(initial=0.0)) <= MAX_VALUE:
         raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
     k_xx = kernel.diagonal(K, sq, kernel.theta)
     if not (k_xx >= 0).all():

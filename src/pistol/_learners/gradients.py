@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,28 +10,53 @@ import scipy.sparse as sp
 
 from .._compiled.rows import sq_norms
 from .._compiled.types import Array
+from .cells import Patchwork, centred, members
 from .models import Expansion
 
 PRECISE = 256  # support rows up to which float64 costs nothing
 PART = 64  # rows whose gradients are computed together
 
 
-def mean_squares(model: Expansion, A: Any, weight: Array) -> Array:
-    """The mean over the rows of A of Σ_j (∂f_j/∂x_i)², one number per feature i.
+def mean_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> Array:
+    """The mean over the rows of A of Σ_j (∂f_j/∂x_i)², one number per feature i."""
+    size = max(_largest(model), 1e-300)  # squares may overflow
+    gradients = gradients_of(model, size)
+    total = np.zeros(A.shape[1])
+    for lo in range(0, A.shape[0], PART):
+        at = slice(lo, min(lo + PART, A.shape[0]))
+        total += weight[at] @ np.square(gradients(A[at]), dtype=np.float64).sum(axis=0)
+    return size * (size * (total / max(weight.sum(), 1e-300)))
+
+
+def _largest(model: Expansion | Patchwork) -> float:
+    """The size of the largest coefficient."""
+    if isinstance(model, Expansion):
+        return float(np.abs(model.coef).max(initial=0.0))
+    cells = [_largest(one) for part in model.parts for one in part.models]
+    return max(_largest(model.base), *cells)
+
+
+def gradients_of(model: Expansion | Patchwork, size: float = 1.0) -> Callable[[Any], Array]:
+    """∂f_j/∂x_i, divided by `size`, as a function of rows; of shape (outputs, rows, features).
 
     f_j = Σ_n Σ_q coef[q, j, n] k_q(s_n, ·), so its gradient is a sum of support rows, weighted by the
     slopes of the kernels: one matrix product.
     """
-    size = max(float(np.abs(model.coef).max(initial=0.0)), 1e-300)  # squares may overflow
-    dtype = np.float32 if len(model.sq) > PRECISE else np.float64
-    coef = (model.coef / size).transpose(2, 1, 0).astype(dtype)  # (support rows, outputs, kernels)
-    S, s_sq = model.rows.astype(dtype), model.sq.astype(dtype)
-    total = np.zeros(S.shape[1])
-    for lo in range(0, A.shape[0], PART):
-        at = slice(lo, min(lo + PART, A.shape[0]))
-        G = _gradients(model, coef, S, s_sq, A[at].astype(dtype))
-        total += weight[at] @ np.square(G, dtype=np.float64).sum(axis=0)
-    return size * (size * (total / max(weight.sum(), 1e-300)))
+    if isinstance(model, Expansion):
+        dtype = np.float32 if len(model.sq) > PRECISE else np.float64
+        coef = (model.coef / size).transpose(2, 1, 0).astype(dtype)  # (support, outputs, kernels)
+        S, s_sq = model.rows.astype(dtype), model.sq.astype(dtype)
+        return lambda A: _gradients(model, coef, S, s_sq, A.astype(dtype))
+
+    def gradients(A: Any) -> Array:
+        G = gradients_of(model.base, size)(A).astype(np.float64)
+        for part in model.parts:
+            for cell, at in members(part.tree, A):
+                inside = centred(A[at], part.centres[cell])
+                G[:, at] += gradients_of(part.models[cell], size)(inside) / len(model.parts)
+        return G
+
+    return gradients
 
 
 def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any) -> Array:

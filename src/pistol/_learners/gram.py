@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.loops import expand_gram, learn_gram
+from .._compiled.gram import expand_gram, learn_gram
 from .._compiled.rows import Block, sq_norms
 from .._compiled.threads import Workers
 from .._compiled.tiles import BLOCK, nothing
@@ -64,7 +64,7 @@ class Gram:
             self.inner = next(iter(self.widest.values()))[1]
 
     def values(self, kernels: Sequence[Kernel]) -> GramValues:
-        """What the loops make the values of these kernels from, and how: see `members`."""
+        """What the loops make the values of these kernels from, and how: see `_next_kernel`."""
         radial = next((kernel.map for kernel in kernels if kernel.map in self.widest), None)
         gamma, values = self.widest[radial] if radial is not None else (1.0, self.inner)
         steps = [
@@ -105,7 +105,10 @@ def _values(kernel: Kernel, Z: Any, threads: Workers) -> Array:
 
 
 class GramRun:
-    """A sum of kernels that learns one order of the rows of a Gram matrix, pass after pass."""
+    """A sum of kernels that learns one order of the rows of a Gram matrix, pass after pass.
+
+    `start` has values of a function of the rows that is added to f and stays as it is.
+    """
 
     def __init__(
         self,
@@ -116,8 +119,10 @@ class GramRun:
         Z: Any,
         ids: Array,
         n_jobs: int | None = None,
+        start: Array | None = None,
     ) -> None:
         self.gram, self.kernels, self.rule = gram, kernels, rule
+        self.start = np.zeros((len(gram.inner), outputs)) if start is None else start
         self.Z, self.ids, self.n_jobs = Z, ids, n_jobs
         self.values, n = gram.values(kernels), len(gram.inner)
         self.S = rule.scalars(len(kernels), outputs)
@@ -131,7 +136,7 @@ class GramRun:
 
     def learn(self, V: Array, order: Array, r: Array) -> Array:
         """Learn these rounds; what was predicted in them."""
-        P, rounds = np.zeros((len(order), V.shape[1])), Rounds.of(V, order, r)
+        P, rounds = self.start[order], Rounds.of(V, order, r)
         plugs = self.rule.plugs(V.shape[1], self.rule.shares(self.kernels))
         learn_gram(self.values, rounds, plugs, self.S, self.g, self.coef, self.u, P)
         return P
@@ -143,13 +148,13 @@ class GramRun:
         return self.rule.read_out(self.S, g, self.u.transpose(1, 2, 0), False, b, np.zeros(1))
 
     def scores(self, at: Array) -> Array:
-        """f̄ at the rows with these numbers."""
+        """f̄ at the rows with these numbers, the start included."""
         out = np.empty((self.coef.shape[1], len(at)))
         coef = self.model()
         size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
         coef = np.ascontiguousarray(coef / size, self.gram.inner.dtype)
         expand_gram(self.values, coef, read_only(at), out)
-        return np.ascontiguousarray(out.T) * size
+        return self.start[at] + out.T * size
 
     def expansion(self) -> Expansion:
         """f̄ so far as a function of scaled rows."""

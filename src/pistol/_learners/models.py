@@ -89,14 +89,21 @@ class Expansion:
 
     def shares(self) -> Array:
         """What each kernel contributes: the size of its part of f at support rows; they sum to 1."""
-        some = self.rows[:: max(1, len(self.ids) // BLOCK)]
         if len(self.ids) == 0 or len(self.kernels) == 1:
             return np.full(len(self.kernels), 1.0 / len(self.kernels))
+        size = self.sizes()
+        return size / max(size.sum(), 1e-300)
+
+    def sizes(self) -> Array:
+        """The root mean square of each kernel's part of f at support rows."""
+        if len(self.ids) == 0:
+            return np.zeros(len(self.kernels))
+        some = self.rows[:: max(1, len(self.ids) // BLOCK)]
         coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
         with workers(self.n_jobs) as threads, one_blas_thread():
             parts, _ = scores(self.kernels, self.rows, self.sq, coef, some, sq_norms(some), threads)
-        size = np.sqrt(np.square(parts / max(np.abs(parts).max(), 1e-300)).mean(axis=(1, 2)))
-        return size / max(size.sum(), 1e-300)
+        largest = max(float(np.abs(parts).max()), 1e-300)
+        return _product(largest, np.sqrt(np.square(parts / largest).mean(axis=(1, 2))))
 
     def without_idle(self) -> Expansion:
         """The same function without kernels that contribute next to nothing."""
@@ -132,13 +139,13 @@ class Expansion:
         return replace(models[0], ids=ids, rows=rows[at], sq=sq[at], coef=coef, offset=offset)
 
 
-def _product(a: Array, b: Array) -> Array:
+def _product(a: Any, b: Array) -> Array:
     """a · b, or as large as a number can be."""
     with np.errstate(over="ignore"):
         return np.minimum(a * b, np.finfo(float).max)
 
 
-Model = Linear | Expansion
+Model = Any  # Linear, Expansion or, in cells, Patchwork
 
 
 def mean_model(models: Sequence[Any]) -> Model:

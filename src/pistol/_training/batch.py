@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,42 +13,17 @@ from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE
 from .._data.metric import weighted
 from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
-from .._learners import Chunk, Learner, Rule
-from ..losses import Loss
-from .families import Candidate, Data, Family
-from .fitted import Columns, Counts, Fitted, Online
+from .._learners import Chunk, Rule
+from .cells import learn_cells
+from .families import Candidate, Data
+from .fitted import Counts, Fitted, Online
 from .metric import Level, levels
 from .plan import Plan, Race, make_plan
-from .race import Contest, Folds, Racer, Run, assign_folds, one_pass
+from .race import Contest, Folds, Racer, assign_folds
 from .stream import begin_stream, learn_stream
 from .tasks import Task
 from .watch import Watch
-
-RuleOf = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to come, size of a round
-
-
-class Problem(NamedTuple):
-    """What is asked, what learns, and by which rule."""
-
-    task: Task
-    family: Family
-    rule_of: RuleOf
-    drift: bool = False
-
-    def rule(self, T: float | None, size: float) -> Rule:
-        """The rule for so many rounds to come, of this size."""
-        return self.rule_of(self.task.loss, T, size)
-
-
-class Setup(NamedTuple):
-    """The rest of what a fit needs to know."""
-
-    passes: int | str
-    orders: int | str | None
-    random: Callable[[], np.random.RandomState]
-    columns: Columns
-    n_rows: int  # rows given, those of weight zero included
-    settings: dict[str, Any]
+from .work import Problem, Setup, Work, all_passes
 
 
 def train(data: Data, problem: Problem, setup: Setup, watch: Watch) -> Fitted:
@@ -98,7 +72,7 @@ def _shuffled(
         task, family, setup.columns, scaler, targets, [], 0, Online(), counts,
         settings=setup.settings,
     )  # fmt: skip
-    work = _Work(scaled, rounds, hashes, problem, setup, size, blank)
+    work = Work(scaled, rounds, hashes, problem, setup, size, blank)
     if plan.race is None:
         watch.begin(plan.passes * (plan.orders or 1))
         candidate = family.usual(scaled.X, scaled.weight, scaler)
@@ -106,46 +80,22 @@ def _shuffled(
     if not plan.race.sample:
         watch.begin(None)
         return watch.end(_race(work, plan.race, watch).fitted)
-    chosen = _race(_sample(work, plan.race.sample), plan.race, None)
-    passes = max(1, min(chosen.fitted.passes, plan.passes))
+    chosen = _race(work.sample(plan.race.sample), plan.race, None)
     scaler = chosen.fitted.scaler
     if scaler is not blank.scaler:
         scaled = scaled._replace(X=weighted(scaled.X, scaler.weight))
     work = work._replace(
         data=scaled._replace(X=family.compact(scaled.X)), blank=replace(blank, scaler=scaler)
     )
+    if plan.cell:
+        return watch.end(learn_cells(work, chosen.number, chosen.fitted.passes, plan, watch))
+    passes = max(1, min(chosen.fitted.passes, plan.passes))
     watch.begin(passes * (plan.orders or 1))
     return watch.end(_orders(work, chosen.candidate, plan.orders or 1, passes, watch, True))
 
 
-class _Work(NamedTuple):
-    """Scaled rows and all that is known before anything is learned."""
-
-    data: Data
-    rounds: Rounds
-    hashes: Array
-    problem: Problem
-    setup: Setup
-    size: float
-    blank: Fitted  # the result but for learners and what they tell
-
-    def learner(self, candidate: Candidate, rule: Rule) -> Learner:
-        """A new learner for these rows."""
-        X, Y = self.data.X, self.data.Y
-        return self.problem.family.learner(candidate, X.shape[1], Y.shape[1], rule)
-
-
-def _sample(work: _Work, n: int) -> _Work:
-    """The same with n of the rounds."""
-    rows, weight = sampled(work.hashes, work.rounds, n)
-    X, Y, _, ids = work.data
-    data = Data(X[rows], read_only(Y[rows]), weight, ids[rows])
-    rounds = as_given(weight, work.size)
-    return work._replace(data=data, rounds=rounds, hashes=work.hashes[rows])
-
-
 def _orders(
-    work: _Work,
+    work: Work,
     candidate: Candidate,
     orders: int,
     passes: int,
@@ -185,14 +135,15 @@ def _temperature(task: Task, chunks: list[Chunk], V: Array) -> float | None:
 class _Chosen(NamedTuple):
     """What a race chose, and what was learned on the way."""
 
+    number: int  # of the candidate
     candidate: Candidate
     fitted: Fitted
 
 
-def _race(work: _Work, plan: Race, watch: Watch | None) -> _Chosen:
+def _race(work: Work, plan: Race, watch: Watch | None) -> _Chosen:
     """A race, and the shuffled orders of all rows that follow it."""
     data, family, task = work.data, work.problem.family, work.problem.task
-    seed = int(work.setup.random().randint(2**31 - 1))
+    seed = work.seed()
     rounds = shuffled(work.hashes, work.rounds, 0)
     groups = task.groups(data.Y)[rounds.rows]
     folds = Folds(rounds, assign_folds(groups, rounds.r, plan.folds), plan.folds, seed)
@@ -214,26 +165,19 @@ def _race(work: _Work, plan: Race, watch: Watch | None) -> _Chosen:
         every = np.arange(len(rounds.rows))
         threads.run(
             [
-                partial(
-                    _all_passes, run, data.Y, rounds, every, (seed, plan.folds + i), best.passes
-                )
+                partial(all_passes, run, data.Y, rounds, every, (seed, plan.folds + i), best.passes)
                 for i, run in enumerate(more)
             ]
         )
     learners = [run.learner() for run in more]
     T = task.temperature(best.held_out, V, rounds.r)
     fitted = _so_far(work, level, rule)
-    return _Chosen(candidate, replace(fitted, learners=learners, scaler=scaler, temperature=T))
+    return _Chosen(
+        best.number, candidate, replace(fitted, learners=learners, scaler=scaler, temperature=T)
+    )
 
 
-def _all_passes(
-    run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, ...], passes: int
-) -> None:
-    for number in range(passes):
-        one_pass(run, V, rounds, among, (*seed, number))
-
-
-def _stopped(work: _Work, level: Level, rule: Rule, watch: Watch) -> bool:
+def _stopped(work: Work, level: Level, rule: Rule, watch: Watch) -> bool:
     """Show what the race has come to; whether a callback asks to stop."""
     if not watch.active:
         return False
@@ -241,7 +185,7 @@ def _stopped(work: _Work, level: Level, rule: Rule, watch: Watch) -> bool:
     return watch.end_pass(_online(work, level.best, rule), lambda: _so_far(work, level, rule))
 
 
-def _so_far(work: _Work, level: Level, rule: Rule) -> Fitted:
+def _so_far(work: Work, level: Level, rule: Rule) -> Fitted:
     """What the first fold of the best candidate so far has learned."""
     online = _online(work, level.best, rule)
     return replace(
@@ -253,7 +197,7 @@ def _so_far(work: _Work, level: Level, rule: Rule) -> Fitted:
     )
 
 
-def _online(work: _Work, best: Racer, rule: Rule) -> Online:
+def _online(work: Work, best: Racer, rule: Rule) -> Online:
     """What the first passes of the best candidate so far say."""
     online, task = Online(), work.problem.task
     for chunk in best.first:

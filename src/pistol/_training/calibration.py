@@ -5,18 +5,27 @@ P(class) ∝ exp(T f): the most likely class stays the one of the largest score.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from .._compiled.types import Array
 
 
-def log_loss(scores: Array, codes: Array, weight: Array, T: float) -> float:
-    """Mean of -log P of the true classes."""
-    logits = T * two_sided(scores)
-    picked = logits[np.arange(len(codes)), codes]
-    return float(weight @ (logsumexp(logits, axis=1) - picked) / max(weight.sum(), 1e-300))
+def log_loss(scores: Array, codes: Array, weight: Array) -> Callable[[float], float]:
+    """The mean of -log P of the true classes, as a function of T."""
+    logits = two_sided(scores)
+    behind = logits - logits[np.arange(len(codes)), codes][:, None]  # the true class, by so much
+    most = behind.max(axis=1)
+    behind -= most[:, None]
+    share = weight / max(weight.sum(), 1e-300)
+
+    def loss(T: float) -> float:
+        return float(share @ (T * most + np.log(np.exp(T * behind).sum(axis=1))))
+
+    return loss
 
 
 def two_sided(scores: Array) -> Array:
@@ -27,12 +36,12 @@ def two_sided(scores: Array) -> Array:
 def temperature(scores: Array, codes: Array, weight: Array) -> float:
     """The T of least log-loss; a pseudo-count keeps it finite where all rows are right."""
     size = float(np.abs(scores).mean()) or 1.0
-    rows = max(weight.sum(), 1e-300)
+    rows, likely = max(weight.sum(), 1e-300), log_loss(scores, codes, weight)
 
     def loss(log_t: float) -> float:
         T = np.exp(log_t) / size
         doubt = np.logaddexp(0.0, T * size) / (rows + 2)  # a row of typical score that is wrong
-        return log_loss(scores, codes, weight, T) + doubt
+        return likely(T) + doubt
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x) / size)
 

@@ -37,6 +37,7 @@ from .plan import Limits
 from .race import Run
 
 METRICS = 4  # rounds of the metric, at most
+CELL = 2500  # rounds of a cell, at most
 WIDEST = 4096  # features: with more of them there is no metric
 Sample = tuple[Array, Array]  # numbers of some rows, and how many rounds each stands for
 Candidate = tuple[Kernel, ...]  # the kernels of a sum; none for linear models
@@ -173,6 +174,8 @@ class KernelFamily:
         """A race on a sample chooses for many rows, but not for a Gram matrix."""
         if self.precomputed:
             return Limits(few=4096)
+        if self.auto:
+            return Limits(few=4096, sample=2048, cell=CELL)
         return Limits(few=4096, sample=2048, most_repeats=10, repeated=50_000)
 
     def check(self, X: Any, own: slice | None) -> None:

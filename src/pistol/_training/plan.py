@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 FOLDS, FULL, MOST_PASSES = 5, 5, 256  # of a race on few rounds
 SOME, SOME_FOLDS, SOME_FULL, SOME_PASSES = 600, 3, 2, 64  # of a race on more rounds than SOME
+TREES = 2  # partitions into cells, where there are many rows
 FIXED_ORDERS = 5  # where the passes are given and the orders are not
 
 
@@ -19,6 +20,7 @@ class Limits(NamedTuple):
     sample: int = 0  # rounds of the race beyond that; 0: no race
     most_repeats: int = 1  # passes after a race on a sample …
     repeated: int = 0  # … and the rounds that all of them may add up to
+    cell: int = 0  # rounds of a cell, where many rows are learned in cells
     wide: int = 2**62  # features beyond which there is no race
     wide_passes: int = 1
 
@@ -38,6 +40,8 @@ class Plan(NamedTuple):
     race: Race | None
     orders: int | None
     passes: int  # of the orders; where a race is on a sample, at most
+    cell: int = 0  # rounds of a cell at most, where each order is one of learners in cells
+    base: int = 0  # rounds from which the function is learned that all cells start from
 
 
 def make_plan(
@@ -66,6 +70,8 @@ def make_plan(
         return Plan(None, chosen, 1)
     sample = int(limits.sample / outputs**0.25)
     race = _race(sample, None if free else chosen)._replace(full=0, sample=sample)
+    if limits.cell:
+        return Plan(race, TREES if free else chosen, race.most, limits.cell, limits.sample)
     most = max(1, min(limits.most_repeats, limits.repeated // rounds))
     return Plan(race, chosen, most)
 

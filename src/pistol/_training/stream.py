@@ -14,7 +14,7 @@ from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds
 from .._data.scaling import ENTRIES
 from .._data.targets import Recent, unscaled
-from .._learners import Chunk, Dual, Learner
+from .._learners import Cells, Chunk, Coordinates, Dual, Learner, Primal
 from .drift import FIRST, STEP, Challengers, steps
 from .families import Data, Known
 from .fitted import Columns, Counts, Fitted, Online, Stream, Window, challenging
@@ -233,9 +233,10 @@ def _another(fitted: Fitted) -> Learner:
     return fitted.learners[0].fresh()
 
 
-def everyone(fitted: Fitted) -> list[Learner]:
-    """The learners that predict, and their challengers."""
-    return [*fitted.learners, *challenging(fitted.stream)]
+def everyone(fitted: Fitted) -> list[Primal | Coordinates | Dual]:
+    """The learners that predict, and their challengers; those of cells one by one."""
+    top = [*fitted.learners, *challenging(fitted.stream)]
+    return [own for one in top for own in (one.learners if isinstance(one, Cells) else [one])]
 
 
 def _pieces(first: int, n: int, drift: bool, most: int) -> Iterator[slice]:

@@ -129,7 +129,7 @@ class Classification:
         codes, total = _codes(V), max(r.sum(), 1e-300)
 
         def loss(scores: Array) -> float:
-            likely = min(log_loss(scores, codes, r, T) for T in TEMPERATURES)
+            likely = min(map(log_loss(scores, codes, r), TEMPERATURES))
             wrong = self.errors(scores, V, unscaled(V.shape[1]))
             return float(r @ wrong) / total + 0.2 * likely
 

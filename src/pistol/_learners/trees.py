@@ -1,0 +1,106 @@
+"""A partition of space into cells, by thresholds of single features."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._compiled.types import Array
+
+LOOKED_AT = 4096  # rows from which the spread of the features in a cell is computed
+OFF = 0.15  # a split is at a quantile of 0.5, give or take this much
+
+
+class Tree(NamedTuple):
+    """Nodes of a tree: each sends a row to one of two others, or is a cell."""
+
+    feature: Array  # that a node looks at; -1 for a cell
+    threshold: Array
+    children: (
+        Array  # (nodes, 2): for values up to the threshold, and above; twice the cell's number
+    )
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return int((self.feature < 0).sum())
+
+    def cell_of(self, Z: Any) -> Array:
+        """The number of the cell of every row."""
+        used, column = np.unique(np.maximum(self.feature, 0), return_inverse=True)
+        values = _columns(Z, used)
+        node, rows = np.zeros(Z.shape[0], np.int64), np.arange(Z.shape[0])
+        while True:
+            inner = self.feature[node[rows]] >= 0
+            rows = rows[inner]
+            if not len(rows):
+                return self.children[node, 0]
+            at = node[rows]
+            above = values[rows, column[at]] > self.threshold[at]
+            node[rows] = self.children[at, above.astype(np.int64)]
+
+
+def _columns(Z: Any, features: Array) -> Array:
+    """These features of all rows, dense."""
+    return Z[:, features].toarray() if sp.issparse(Z) else Z[:, features]
+
+
+def grow_tree(Z: Any, most: int, random: np.random.Generator) -> Tree:
+    """Split at about the median of a feature until no cell has more rows than `most`.
+
+    A feature is drawn with a probability in proportion to its variance in the cell: in a learned metric
+    that is how much f changes along it. Rows that agree in all features cannot be split.
+    """
+    nodes: list[tuple[int, float, int, int]] = []
+    waiting = [(np.arange(Z.shape[0]), -1, 0)]  # rows, the node above, and on which side of it
+    cells = 0
+    Z = sp.csc_array(Z) if sp.issparse(Z) else Z
+    while waiting:
+        rows, parent, side = waiting.pop()
+        number = len(nodes)
+        if parent >= 0:
+            above = list(nodes[parent])
+            above[2 + side] = number
+            nodes[parent] = (int(above[0]), above[1], int(above[2]), int(above[3]))
+        split = _split(Z, rows, random) if len(rows) > most else None
+        if split is None:
+            nodes.append((-1, 0.0, cells, cells))
+            cells += 1
+            continue
+        feature, threshold = split
+        nodes.append((feature, threshold, -1, -1))
+        larger = _column(Z, feature, rows) > threshold
+        waiting += [(rows[larger], number, 1), (rows[~larger], number, 0)]
+    table = np.array(nodes, np.float64)
+    return Tree(table[:, 0].astype(np.int64), table[:, 1], table[:, 2:].astype(np.int64))
+
+
+def _column(Z: Any, feature: int, rows: Array) -> Array:
+    """One feature of some rows."""
+    column = Z[:, [feature]].toarray()[:, 0] if sp.issparse(Z) else Z[:, feature]
+    return column[rows]
+
+
+def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float] | None:
+    """A feature and a threshold with rows on both sides; None if all rows agree."""
+    some = Z[rows[:: max(1, len(rows) // LOOKED_AT)]]
+    some = some.toarray() if sp.issparse(some) else some
+    spread = some.var(axis=0, dtype=np.float64)
+    spread[some.min(axis=0) == some.max(axis=0)] = 0.0
+    quantile = random.uniform(0.5 - OFF, 0.5 + OFF)
+    for feature in _drawn(spread, random):
+        values = np.sort(_column(Z, feature, rows))
+        at = int(quantile * len(values))
+        steps = np.flatnonzero(values[1:] > values[:-1])  # after which the next value is larger
+        if len(steps):
+            return feature, float(values[steps[np.argmin(np.abs(steps + 1 - at))]])
+    return None
+
+
+def _drawn(spread: Array, random: np.random.Generator) -> list[int]:
+    """Features that vary in random order, those of a large spread more likely early."""
+    varies = np.flatnonzero(spread > 0)
+    waits = random.exponential(size=len(spread))[varies] / spread[varies]
+    return [int(feature) for feature in varies[np.argsort(waits)]]

@@ -1,0 +1,272 @@
+"""Many rows: a function of all space, learned from some of them, and one learner per cell beside it.
+
+The cost of a pass grows with rows × rows of a cell. Held-out rows of a few cells choose the kernels and
+the number of passes for all cells, at the size at which they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compiled.threads import Workers, one_blas_thread, workers
+from .._compiled.types import Array, read_only
+from .._data.ordering import Rounds, shuffled
+from .._learners import Cells, Chunk, Dual, Gram, GramRun, Rule
+from .._learners.cells import centred
+from .._learners.models import Expansion, mean_model
+from .._learners.trees import Tree, grow_tree
+from .families import Candidate, Data
+from .fitted import Fitted, Online
+from .plan import Plan
+from .race import Contest, Folds, Racer, assign_folds, one_pass
+from .watch import Watch
+from .work import Work, all_passes
+
+PROBES = 3  # cells in which kernels and passes are chosen
+FULL = 2  # shuffled orders of the base
+FOLDS = 3
+
+
+class Cell(NamedTuple):
+    """Rows of a cell, relative to their mean, with values of the base; and its rounds."""
+
+    data: Data
+    centre: Array
+    start: Array
+    rounds: Rounds
+    rows: Array  # their numbers among all rows
+
+    def candidates(self, work: Work) -> list[Candidate]:
+        """Sums of kernels for the scale of these rows."""
+        data, family = self.data, work.problem.family
+        return family.candidates(data.X, data.weight, work.blank.scaler)
+
+
+class Ground(NamedTuple):
+    """All rows, with what is known of them when cells are learned."""
+
+    work: Work
+    base: Expansion
+    start: Array  # the base at all rows
+    known: Array  # which rows the base was learned from
+    order: Rounds  # all rounds, in an order of content
+    most: int  # rounds of a cell
+
+    @property
+    def rule(self) -> Rule:
+        """What all cells follow."""
+        return self.work.problem.rule(float(self.work.data.weight.sum()), self.work.size)
+
+    def tree(self, seed: int) -> Tree:
+        """A partition of all rows."""
+        Z = self.work.data.X[self.order.rows]
+        return grow_tree(Z, self.most, np.random.default_rng(seed))
+
+    def cells(self, tree: Tree) -> list[Cell]:
+        """The rows of each cell. Of rows too many and too alike to be split, some are enough."""
+        of_round = tree.cell_of(self.work.data.X)[self.order.rows]
+        by_cell = np.argsort(of_round, kind="stable")
+        ends = np.searchsorted(of_round[by_cell], np.arange(1, tree.cells))
+        return [self._cell(own[: 2 * self.most]) for own in np.split(by_cell, ends)]
+
+    def _cell(self, own: Array) -> Cell:
+        """The cell with these rounds."""
+        rows, at = np.unique(self.order.rows[own], return_inverse=True)
+        r, data = self.order.r[own], self.work.data
+        Z = data.X[rows]
+        centre = np.asarray(Z.mean(axis=0), np.float64).ravel().astype(Z.dtype)
+        weight = np.bincount(at, r, len(rows))
+        inside = Data(centred(Z, centre), read_only(data.Y[rows]), weight, data.ids[rows])
+        return Cell(inside, centre, self.start[rows], Rounds(read_only(at), r), rows)
+
+
+def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
+    """The base, with this candidate and so many passes, and one learner for each cell of some trees."""
+    seed, trees, online = work.seed(), plan.orders or 1, Online()
+    with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
+        ground = _ground(work, number, passes, plan, seed, threads)
+        planted = [ground.tree(seed + tree) for tree in range(trees)]
+        first = ground.cells(planted[0])
+        best = _race(ground, _probes(ground, first, seed), plan, seed, threads)
+        watch.begin(trees)
+        learners: list[Any] = []
+        now = partial(replace, work.blank, learners=learners, passes=best.passes)
+        for tree, planned in enumerate(planted):
+            watch.begin_pass()
+            cells = ground.cells(planned) if tree else first
+            unlearned = [_learned(ground, cell, best.number, 0)[0] for cell in cells]
+            learners.append(Cells(planned, [cell.centre for cell in cells], unlearned, ground.base))
+            made = learners[-1].learners
+            step = 4 * threads.n
+            for lo in range(0, len(cells), step):
+                tasks = [
+                    partial(_learned, ground, cells[i], best.number, best.passes, (seed, tree, i))
+                    for i in range(lo, min(lo + step, len(cells)))
+                ]
+                for i, (learner, chunk) in enumerate(threads.run(tasks), lo):
+                    made[i] = learner
+                    if tree == 0:
+                        online = _then(online, ground, cells[i], chunk)
+                if watch.rows(online, partial(now, online=online)):
+                    break
+            if watch.end_pass(online, partial(now, online=online)):
+                break
+    return now(online=online, temperature=best.temperature)
+
+
+def _ground(
+    work: Work, number: int, passes: int, plan: Plan, seed: int, threads: Workers
+) -> Ground:
+    """Learn the base from some rows, and evaluate it at all."""
+    rows, _ = work.rows_of(plan.base)
+    some, family = work.sample(plan.base), work.problem.family
+    data, V = some.data, some.data.Y
+    candidate = family.candidates(data.X, data.weight, work.blank.scaler)[number]
+    rule = work.problem.rule(float(data.weight.sum()), work.size)
+    rounds = shuffled(some.hashes, some.rounds, 0)
+    every = np.arange(len(rounds.rows))
+    (make,) = family.runs([candidate], data, rule, threads)
+    tasks = [partial(all_passes, make(), V, rounds, every, (seed, i), passes) for i in range(FULL)]
+    runs: list[Any] = threads.run(tasks)
+    base: Any = mean_model([run.learner().model() for run in runs])
+    known = np.isin(work.hashes, work.hashes[rows])  # equal rows too
+    order = shuffled(work.hashes, work.rounds, 0)
+    return Ground(work, base, base.decide(work.data.X), known, order, plan.cell)
+
+
+def _learned(
+    ground: Ground,
+    cell: Cell,
+    number: int,
+    passes: int,
+    seed: tuple[int, ...] = (),
+) -> tuple[Dual, Chunk | None]:
+    """A learner that has learned the rounds of a cell, and its first pass."""
+    kernels = cell.candidates(ground.work)[number]
+    if not passes:
+        return Dual(ground.rule, kernels, cell.data.Y.shape[1], 1), None
+    with workers(1) as threads:
+        gram = Gram(cell.data.X, kernels, threads)
+    run = _run(ground, cell, gram, kernels)
+    every = np.arange(len(cell.rounds.rows))
+    first = one_pass(run, cell.data.Y, cell.rounds, every, (*seed, 0))
+    for number in range(1, passes):
+        one_pass(run, cell.data.Y, cell.rounds, every, (*seed, number))
+    return run.learner(), first
+
+
+def _run(ground: Ground, cell: Cell, gram: Gram, kernels: Candidate) -> GramRun:
+    data, outputs = cell.data, cell.data.Y.shape[1]
+    return GramRun(gram, kernels, ground.rule, outputs, data.X, data.ids, 1, cell.start)
+
+
+def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk | None) -> Online:
+    """Sums with the first pass of a cell more, but for rows that the base has learned from."""
+    if chunk is None:
+        return online
+    new = ~ground.known[cell.rows[chunk.rows]]
+    task, targets = ground.work.problem.task, ground.work.blank.targets
+    part = Chunk(*(read_only(np.ascontiguousarray(x[new])) for x in chunk))
+    return online.then(part, cell.data.Y, task, targets, ground.rule)
+
+
+# The choice of kernels and passes
+
+
+class Chosen(NamedTuple):
+    """What rows of a few cells have chosen."""
+
+    number: int
+    passes: int
+    temperature: float | None
+
+
+class CellsRun:
+    """Runs in some cells as one, on their rows one cell after the other."""
+
+    def __init__(self, runs: Sequence[GramRun], starts: Array) -> None:
+        self.runs, self.starts = (
+            runs,
+            starts,
+        )  # where the rows of each cell begin, and where all end
+
+    @property
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients."""
+        return np.stack([run.alpha for run in self.runs])
+
+    def _each(self, at: Array) -> list[tuple[int, GramRun, Array]]:
+        """The cells of some rows: where they begin, their run, and which of the rows are theirs."""
+        cell = np.searchsorted(self.starts, at, side="right") - 1
+        return [(self.starts[c], run, np.flatnonzero(cell == c)) for c, run in enumerate(self.runs)]
+
+    def learn(self, V: Array, order: Array, r: Array) -> Array:
+        """Learn these rounds; what was predicted in them."""
+        P = np.zeros((len(order), V.shape[1]))
+        for start, run, own in self._each(order):
+            targets = read_only(V[start : start + len(run.coef)])
+            P[own] = run.learn(targets, order[own] - start, r[own])
+        return P
+
+    def scores(self, at: Array) -> Array:
+        """f̄ at the rows with these numbers."""
+        out = np.zeros((len(at), self.runs[0].coef.shape[1]))
+        for start, run, own in self._each(at):
+            out[own] = run.scores(at[own] - start)
+        return out
+
+    def expansion(self) -> Any:
+        """None: no metric is learned from cells."""
+
+    def snapshot(self) -> Any:
+        """None: nothing goes on from here."""
+
+    def learner(self, kept: Any = None) -> Any:
+        """None: all cells are learned again, without held-out rows."""
+
+
+def _probes(ground: Ground, cells: list[Cell], seed: int) -> list[Cell]:
+    """Some cells, those with rows that the base has not learned first."""
+    order = np.random.default_rng(seed).permutation(len(cells))
+    unknown = [(~ground.known[cells[i].rows]).any() for i in order]
+    ranked = order[np.argsort(~np.array(unknown), kind="stable")]
+    return [cells[i] for i in ranked[:PROBES]]
+
+
+def _race(ground: Ground, probes: list[Cell], plan: Plan, seed: int, threads: Workers) -> Chosen:
+    """Which candidate, and how many passes, have the least loss on held-out rows of these cells."""
+    task, rule = ground.work.problem.task, ground.rule
+    starts = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in probes])])
+    rows = np.concatenate([cell.rounds.rows + start for cell, start in zip(probes, starts)])
+    r = np.concatenate([cell.rounds.r for cell in probes])
+    mixed = np.random.default_rng(seed).permutation(len(rows))
+    rounds = Rounds(read_only(rows[mixed]), read_only(r[mixed]))
+    Y = read_only(np.concatenate([cell.data.Y for cell in probes]))
+    V = read_only(Y[rounds.rows])
+    folds = Folds(rounds, assign_folds(task.groups(V), rounds.r, FOLDS), FOLDS, seed)
+    # a row that the base has learned says nothing about rows to come
+    known = ground.known[np.concatenate([cell.rows for cell in probes])][rounds.rows]
+    counted = rounds.r if known.all() else np.where(known, 0.0, rounds.r)
+    contest = Contest(Y, folds, task.held_out_loss(V, counted, rule), threads)
+    racers = _racers(ground, probes, starts, threads)
+    assert plan.race is not None
+    *_, best = contest.race(racers, plan.race.most)
+    return Chosen(best.number, best.passes, task.temperature(best.held_out, V, counted))
+
+
+def _racers(ground: Ground, probes: list[Cell], starts: Array, threads: Workers) -> list[Racer]:
+    """All candidates on all folds; kernel values are computed once for all of them."""
+    makers: list[list[Callable[[], GramRun]]] = []
+    for cell in probes:
+        candidates = cell.candidates(ground.work)
+        gram = Gram(cell.data.X, [kernel for each in candidates for kernel in each], threads)
+        makers.append([partial(_run, ground, cell, gram, kernels) for kernels in candidates])
+    return [
+        Racer(number, [CellsRun([make() for make in each], starts) for _ in range(FOLDS)])
+        for number, each in enumerate(zip(*makers, strict=True))
+    ]

@@ -1,0 +1,50 @@
+"""A tree is a partition: every row is in one cell, and cells are not too large."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_array_equal
+
+from pistol._learners.trees import grow_tree
+
+pytestmark = pytest.mark.interpreted
+
+tables = arrays(
+    np.float64, st.tuples(st.integers(1, 60), st.integers(1, 4)), elements=st.integers(-3, 3)
+)
+seeds = st.integers(0, 1000)
+
+
+@given(Z=tables, most=st.integers(1, 20), seed=seeds)
+def test_cells_are_small_unless_their_rows_agree(Z, most, seed):
+    tree = grow_tree(Z, most, np.random.default_rng(seed))
+    cell = tree.cell_of(Z)
+    assert set(cell) == set(range(tree.cells)), "no cell is empty"
+    for number in range(tree.cells):
+        rows = Z[cell == number]
+        assert len(rows) <= most or (rows == rows[0]).all()
+
+
+@given(Z=tables, most=st.integers(1, 20), seed=seeds)
+def test_equal_rows_are_in_one_cell_wherever_they_come_from(Z, most, seed):
+    tree = grow_tree(Z, most, np.random.default_rng(seed))
+    order = np.random.default_rng(seed).permutation(len(Z))
+    assert_array_equal(tree.cell_of(Z[order]), tree.cell_of(Z)[order])
+
+
+@given(Z=tables, most=st.integers(1, 20), seed=seeds)
+def test_sparse_rows_are_split_like_dense_ones(Z, most, seed):
+    dense, sparse = (grow_tree(X, most, np.random.default_rng(seed)) for X in (Z, sp.csr_array(Z)))
+    for ours, theirs in zip(dense, sparse, strict=True):
+        assert_array_equal(ours, theirs)
+    assert_array_equal(dense.cell_of(sp.csr_array(Z)), dense.cell_of(Z))
+
+
+def test_a_feature_that_does_not_vary_is_never_asked():
+    rng = np.random.default_rng(0)
+    Z = np.column_stack([np.full(200, 7.0), rng.normal(size=200), 1e-9 * rng.normal(size=200)])
+    tree = grow_tree(Z, 10, rng)
+    assert set(tree.feature) == {-1, 1}, "and one of tiny variance is hardly ever"

@@ -1,0 +1,253 @@
+"""Many rows in cells, with limits so small that a few hundred are many."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from pistol import PistolClassifier, PistolRegressor
+from pistol._learners import Cells, Patchwork
+from pistol._training import cells as _cells
+from pistol._training.cells import CellsRun
+from pistol._training.families import KernelFamily
+from pistol._training.plan import Limits, make_plan
+
+SMALL = Limits(few=150, sample=80, cell=60)
+MAKERS = {
+    "classes": PistolClassifier(random_state=0, metric=False),
+    "targets": PistolRegressor(random_state=0, metric=False),
+}
+both = pytest.mark.parametrize("estimator", MAKERS.values(), ids=MAKERS)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(KernelFamily, "limits", SMALL)
+
+
+def rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) * [1, 10, 100, 1]
+    return X, np.sin(3 * X[:, 0]) + 0.1 * X[:, 1] * X[:, 3] + 0.1 * rng.normal(size=n)
+
+
+def data(estimator, n=300, seed=0):
+    X, y = rows(n, seed)
+    return X, np.digitize(y, [-0.4, 0.4]) if isinstance(estimator, PistolClassifier) else y
+
+
+def score_of(estimator, X):
+    return (
+        estimator.decision_function(X) if hasattr(estimator, "classes_") else estimator.predict(X)
+    )
+
+
+def assert_much_nearer_than_another_seed(model, other, X, y):
+    """Many passes make much of the last bits, so nearer is all there is."""
+    seeded = clone(other).set_params(random_state=1).fit(X, y)
+    gap, usual = (np.abs(score_of(m, X) - score_of(other, X)).mean() for m in (model, seeded))
+    assert gap < 0.1 * usual
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KernelFamily, "limits", SMALL)
+        return {name: clone(e).fit(*data(e)) for name, e in MAKERS.items()}
+
+
+def test_cells_are_for_many_rows_of_sums_of_kernels_alone():
+    assert make_plan(151, "auto", "auto", SMALL).cell == 60
+    assert make_plan(150, "auto", "auto", SMALL).cell == 0
+    for plan in (make_plan(151, 3, "auto", SMALL), make_plan(151, "auto", 1, SMALL)):
+        assert plan.cell == 0, "what the user sets is done"
+    few = clone(MAKERS["targets"]).fit(*rows(150))
+    assert not any(isinstance(learner, Cells) for learner in few.fitted_.learners)
+
+
+@both
+def test_the_model_is_a_base_and_one_learner_per_cell(estimator, fitted):
+    model = fitted["classes" if isinstance(estimator, PistolClassifier) else "targets"]
+    learners = model.fitted_.learners
+    assert len(learners) == 2
+    assert all(isinstance(learner, Cells) for learner in learners)
+    assert all(learner.base is learners[0].base for learner in learners)
+    assert isinstance(model.fitted_.model(), Patchwork)
+    for learner in learners:
+        assert learner.tree.cells >= 5
+        assert learner.t == pytest.approx(300 * model.passes_), "every row is learned in each pass"
+
+
+@both
+def test_it_learns_more_than_the_base(estimator):
+    """On more rows than the base has seen, the whole is better than the base alone."""
+    X, y = data(estimator, 1200)
+    X_test, y_test = data(estimator, 1000, seed=1)
+    model = clone(estimator).fit(X, y)
+    base = clone(model)
+    base.fitted_ = model.fitted_.__class__(
+        **{
+            **{k: v for k, v in vars(model.fitted_).items() if not k.startswith("_")},
+            "learners": [learner.fresh() for learner in model.fitted_.learners],
+        }
+    )
+    assert model.score(X_test, y_test) > base.score(X_test, y_test) + 0.02
+
+
+@both
+def test_the_order_of_rows_does_not_matter(estimator, fitted):
+    X, y = data(estimator)
+    order = np.random.default_rng(1).permutation(len(X))
+    again = clone(estimator).fit(X[order], y[order])
+    ours = fitted["classes" if isinstance(estimator, PistolClassifier) else "targets"]
+    assert_much_nearer_than_another_seed(again, ours, X, y)
+
+
+@both
+def test_threads_do_not_matter(estimator, fitted):
+    X, y = data(estimator)
+    ours = fitted["classes" if isinstance(estimator, PistolClassifier) else "targets"]
+    for n_jobs in (1, 3):
+        again = clone(estimator).set_params(n_jobs=n_jobs).fit(X, y)
+        assert_array_equal(score_of(again, X), score_of(ours, X))
+
+
+def test_weight_two_is_two_copies():
+    estimator = MAKERS["targets"]
+    X, y = data(estimator, 200)
+    weight = np.where(np.arange(200) < 50, 2.0, 1.0)
+    weighted = clone(estimator).fit(X, y, sample_weight=weight)
+    copied = clone(estimator).fit(np.vstack([X, X[:50]]), np.append(y, y[:50]))
+    assert_much_nearer_than_another_seed(weighted, copied, X, y)
+
+
+def test_sparse_rows_are_learned():
+    X, y = data(MAKERS["classes"])
+    X = np.where(np.abs(X) < 0.7 * np.array([1, 10, 100, 1]), 0.0, X)
+    ours, theirs = (
+        clone(MAKERS["classes"]).fit(layout(X), y) for layout in (sp.csr_array, np.asarray)
+    )
+    assert np.mean(ours.predict(sp.csr_array(X)) == theirs.predict(X)) > 0.9
+
+
+def test_attributes_describe_all_cells(fitted):
+    for model in fitted.values():
+        X, _ = data(model)
+        assert_allclose(model.feature_importances_.sum(), 1.0)
+        assert model.feature_importances_[2] < 0.2, "the third feature says nothing"
+        assert sum(model.kernel_weights_.values()) == pytest.approx(1.0)
+        assert model.n_support_ == len(model.support_) == len(model.support_vectors_)
+        assert model.dual_coef_.shape[1] == model.n_support_
+        assert_allclose(model.support_vectors_, X[model.support_], rtol=1e-4, atol=1e-3)
+        assert np.isfinite(model.online_error_)
+        with pytest.raises(AttributeError, match="single kernel"):
+            model.norm_  # noqa: B018
+
+
+def test_probabilities_are_calibrated(fitted):
+    model = fitted["classes"]
+    X, y = data(model, 1000, seed=2)
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert abs(P.max(axis=1).mean() - (model.predict(X) == y).mean()) < 0.12
+
+
+@both
+def test_learning_goes_on_and_models_are_pickled(estimator, fitted):
+    name = "classes" if isinstance(estimator, PistolClassifier) else "targets"
+    X, y = data(estimator, 200, seed=3)
+    model, other = (pickle.loads(pickle.dumps(fitted[name])) for _ in range(2))
+    assert_array_equal(score_of(model, X), score_of(fitted[name], X))
+    before = model.score(X, y)
+    model.partial_fit(X, y)
+    other.partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    assert model.score(X, y) > before
+    assert model.t_ == other.t_ == fitted[name].t_ + 200
+
+
+def test_a_failed_partial_fit_changes_nothing(fitted, monkeypatch):
+    model = pickle.loads(pickle.dumps(fitted["targets"]))
+    X, y = data(model, 100, seed=4)
+    before = model.predict(X)
+    plays = []
+
+    def fails(self, *args, **more):
+        plays.append(1)
+        if len(plays) > 3:
+            raise KeyboardInterrupt
+        return original(self, *args, **more)
+
+    from pistol._learners import Dual
+
+    original = Dual._play_block
+    monkeypatch.setattr(Dual, "_play_block", fails)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    assert_array_equal(model.predict(X), before)
+
+
+def test_rows_that_cannot_be_told_apart_are_learned():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(400, 2)).astype(float)  # four kinds of rows
+    y = (X.sum(axis=1) + (rng.random(400) < 0.1)) % 2
+    model = PistolClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.85
+    constant = PistolRegressor(random_state=0).fit(np.zeros((400, 2)), rng.normal(size=400))
+    assert np.isfinite(constant.predict(np.zeros((1, 2)))).all()
+    same = PistolRegressor(random_state=0).fit(rng.normal(size=(400, 2)), np.ones(400))
+    assert_allclose(same.predict(X[:3]), 1.0)
+
+
+def test_a_run_in_cells_is_the_runs_of_its_cells():
+    """Rows of several cells in one order: each cell learns its own, in this order."""
+    problem = _recorded()
+    ground, probes = problem
+    starts = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in probes])])
+    rng = np.random.default_rng(0)
+    order, V = rng.permutation(starts[-1]), np.concatenate([cell.data.Y for cell in probes])
+    make = _maker(ground, probes)
+    together, alone = CellsRun(make(), starts), make()
+    P, r = together.learn(V, order, np.ones(len(order))), np.ones(len(order))
+    scores = together.scores(order)
+    for start, stop, run in zip(starts[:-1], starts[1:], alone, strict=True):
+        own = np.flatnonzero((order >= start) & (order < stop))
+        expected = run.learn(V[start:stop], order[own] - start, r[own])
+        assert_array_equal(P[own], expected)
+        assert_array_equal(scores[own], run.scores(order[own] - start))
+
+
+def _recorded():
+    """What the race in cells of a fit is given."""
+    kept = []
+    with pytest.MonkeyPatch.context() as patch:
+        original = _cells._race
+        patch.setattr(_cells, "_race", lambda *args: (kept.append(args[:2]), original(*args))[1])
+        clone(MAKERS["targets"]).fit(*rows())
+    return kept[0]
+
+
+def _maker(ground, probes):
+    from pistol._compiled.threads import workers
+    from pistol._learners import Gram
+
+    def make():
+        found = []
+        for cell in probes:
+            kernels = cell.candidates(ground.work)[2]
+            with workers(1) as threads:
+                found.append(
+                    _cells._run(ground, cell, Gram(cell.data.X, kernels, threads), kernels)
+                )
+        return found
+
+    return make
+
+
+def test_rows_of_the_base_do_not_choose():
+    """Held-out loss is of rows that the base has not learned."""
+    ground, probes = _recorded()
+    assert ground.known.sum() == SMALL.sample
+    assert all((~ground.known[cell.rows]).any() for cell in probes)
