@@ -8,7 +8,7 @@ from .._training.families import LinearFamily
 from .._training.tasks import classification, regression
 from ..losses import Loss
 from . import views
-from .base import Estimator, Recipe
+from .base import Estimator, Recipe, table_tags
 from .rules import RuleOf, pistol_rule
 from .tasks import Classifier, Regressor
 
@@ -31,7 +31,7 @@ def linear_rule(p: Any, anytime: tuple[float, float]) -> RuleOf:
 def linear_tags(tags: Any) -> Any:
     """Tags of an estimator whose X may be sparse."""
     tags.input_tags.sparse = True
-    return tags
+    return table_tags(tags)
 
 
 class LinearPistolClassifier(Classifier, Estimator):
@@ -73,6 +73,10 @@ class LinearPistolClassifier(Classifier, Estimator):
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories, for tables. "from_dtype": those of categories, enums and
+        strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
+        are numbers. None: only words are categories; categories that are numbers are numbers.
     random_state : int, RandomState or None, default=None
         Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
@@ -125,6 +129,7 @@ class LinearPistolClassifier(Classifier, Estimator):
         orders: int | str | None = "auto",
         scaling: bool = True,
         drift: bool = False,
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         class_weight: Any = None,
         verbose: bool = False,
@@ -139,6 +144,7 @@ class LinearPistolClassifier(Classifier, Estimator):
         self.orders = orders
         self.scaling = scaling
         self.drift = drift
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.class_weight = class_weight
         self.verbose = verbose
@@ -201,6 +207,10 @@ class LinearPistolRegressor(Regressor, Estimator):
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories, for tables. "from_dtype": those of categories, enums and
+        strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
+        are numbers. None: only words are categories; categories that are numbers are numbers.
     random_state : int, RandomState or None, default=None
         Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     verbose : bool, default=False
@@ -247,6 +257,7 @@ class LinearPistolRegressor(Regressor, Estimator):
         orders: int | str | None = "auto",
         scaling: bool = True,
         drift: bool = False,
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -260,6 +271,7 @@ class LinearPistolRegressor(Regressor, Estimator):
         self.orders = orders
         self.scaling = scaling
         self.drift = drift
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
 
