@@ -65,7 +65,9 @@ class Encoder:
     @cached_property
     def layout(self) -> Layout:
         """Which columns of numbers belong together."""
-        owner, group, hot = [], [], []
+        owner: list[int] = []
+        group: list[int] = []
+        hot: list[bool] = []
         for i, part in enumerate(self.parts):
             for _ in part.dense:
                 group.append(group[-1] + 1 if group else 0)
@@ -105,7 +107,7 @@ def learn_encoder(
     )
     if not encoder.width:
         raise ValueError(
-            "no column of X can be learned from: all of them are constant, missing or names"
+            "no column of X can be learned from: each is constant, without values or an identifier"
         )
     encoded = [rows for _, rows in found]
     dense = sum(len(part.dense) for part in encoder.parts)

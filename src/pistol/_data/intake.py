@@ -1,4 +1,4 @@
-"""X and y as users hand them in: rows of numbers as they are, or a table that an encoder turns into such."""
+"""X and y as users hand them in: rows of numbers, or a table that an encoder turns into such rows."""
 
 from __future__ import annotations
 

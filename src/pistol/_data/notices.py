@@ -40,7 +40,10 @@ def notices(table: Table, Y: Array, classes: Any = None) -> Iterable[str]:
         elif constant(column):
             yield f"column {column.name!r} is constant and is not used"
         elif identifier(column):
-            yield f"column {column.name!r} looks like an identifier (its words hardly ever repeat) and is not used"
+            yield (
+                f"column {column.name!r} looks like an identifier, as its words hardly ever repeat, "
+                "and is not used"
+            )
         elif _counts_rows(column):
             yield f"column {column.name!r} counts the rows; if it is only their number, drop it"
         elif gaps > SPARSE:

@@ -144,8 +144,8 @@ class Levels:
         part = self
         if self.free:
             codes = _codes(column)
-            first = np.unique(codes[codes < len(column.levels)], return_index=True)
-            order = first[0][first[1].argsort()] if len(first[0]) else []
+            found, first = np.unique(codes[codes < len(column.levels)], return_index=True)
+            order = found[first.argsort()]
             new = [column.levels[i] for i in order if column.levels[i] not in self.slots]
             new = new[: self.free]
             start = self.width - self.free

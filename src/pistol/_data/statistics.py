@@ -86,7 +86,7 @@ class Many:
         at, W = part._places(column), part._targets(V)
         before = _before(at, np.column_stack([weight, weight[:, None] * W]))
         seen = before + np.column_stack([count, total])[at]
-        _, encoded = part.frequent, part._encoded(column, seen[:, 1:], seen[:, 0], seen[:, 0])
+        encoded = part._encoded(column, seen[:, 1:], seen[:, 0], seen[:, 0])
         after = replace(
             part,
             count=count + np.bincount(at, weight, len(count)),

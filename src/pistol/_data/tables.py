@@ -88,7 +88,7 @@ def frame_of(X: Any) -> Any:
     return frame
 
 
-def _arrow_backend() -> str:
+def _arrow_backend() -> Any:
     for name in ("pyarrow", "polars"):
         try:
             __import__(name)

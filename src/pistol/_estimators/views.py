@@ -57,7 +57,7 @@ def _importances(estimator: Any) -> Array:
     weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
     squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
     columns = fitted(estimator).columns
-    if not columns.plain:
+    if columns.encoder is not None and not columns.plain:
         layout = columns.encoder.layout
         squares = layout.by_column(layout.pooled(squares, some))
     return squares / max(squares.sum(), 1e-300)
