@@ -184,11 +184,11 @@ def _labels(names: Array | None, n: int) -> list[Any]:
 
 
 def _objects(X: Any) -> Array | None:
-    """An array of objects or words with two axes, if X is one."""
+    """An array of objects with two axes, if X is one."""
     if isinstance(X, list | tuple):
         X = np.array(X, object)
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
-        return X.astype(object)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == object:
+        return X
     return None
 
 

@@ -1,8 +1,8 @@
 """Which encoded columns belong together: those of one category count as one feature.
 
 Two rows of different levels are as far apart as two typical rows are in a feature of numbers: the mean
-squared distance is 2. The squared distance of two levels is at most 4, that of the two values of a flag,
-so a rare level is no farther from the others than a frequent one.
+squared distance is 2. The squared distance of two levels is at most 4, that of two values of a flag, so
+a rare level is no farther from the others than a frequent one.
 """
 
 from __future__ import annotations
