@@ -29,7 +29,7 @@ from .statistics import learn_many
 from .tables import CLOCK, DATE, EMPTY, NUMBER, WORDS, Column, Table
 
 LEAST = 3.0  # rows of a level that gets a column
-MOST = 40  # levels of a column that are one-hot encoded
+MOST = 256  # levels of a column that are one-hot encoded
 POOLED = 0.2  # the largest share of rows whose levels are too rare for a column
 FREQUENT, OFTEN = 16, 0.02  # of many levels, at most so many with at least this share have columns
 DISTINCT, ENOUGH = 0.9, 20  # words that hardly ever repeat, in so many rows, are identifiers

@@ -171,7 +171,7 @@ def _like(kind: str, zone: str | None, column: Column) -> Column:
 
 def _tabular(estimator: Any, table: Table, y: Any, columns: Columns) -> Intake:
     """A table with targets of the same length."""
-    _, y = check_X_y(np.empty((table.rows, 1)), y, multi_output=True, estimator=estimator)
+    _, y = check_X_y(np.zeros((table.rows, 1)), y, multi_output=True, estimator=estimator)
     return Intake(table, y, columns)
 
 

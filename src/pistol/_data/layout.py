@@ -17,6 +17,7 @@ from .._compiled.types import Array
 from .bends import Bent
 from .scaling import Scaler
 
+TYPICAL = 2.0  # mean squared distance of two rows
 FARTHEST = 4.0  # squared distance of two levels
 
 
@@ -41,7 +42,7 @@ class Layout:
         if not isinstance(scaler, Scaler):
             return scaler
         spread = 1.0 - np.bincount(self.group, np.where(self.hot, mean * mean, 0.0))[self.group]
-        square = np.minimum(2.0 / np.maximum(spread, 1e-300), FARTHEST)
+        square = np.minimum(TYPICAL / np.maximum(spread, 1e-300), FARTHEST)
         scale = np.where(self.hot, np.sqrt(0.5 * square), scaler.scale)
         center = np.where(self.hot, mean, scaler.center) if scaler.centred else scaler.center
         return replace(scaler, center=center, scale=scale)
