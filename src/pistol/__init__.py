@@ -1,7 +1,9 @@
 """Kernel and linear learning with nothing to tune."""
 
 from ._compiled.warmup import warmup
+from ._data.notices import TableWarning
 from ._estimators.baselines import AveragedSGDClassifier, KernelPerceptron
+from ._estimators.encoder import TableEncoder
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
 
@@ -14,6 +16,8 @@ __all__ = [
     "LinearPistolRegressor",
     "PistolClassifier",
     "PistolRegressor",
+    "TableEncoder",
+    "TableWarning",
     "__version__",
     "warmup",
 ]

@@ -28,10 +28,11 @@ from .scaling import ENTRIES
 from .statistics import learn_many
 from .tables import CLOCK, DATE, EMPTY, NUMBER, WORDS, Column, Table
 
-LEAST = 3.0  # rows of a level that gets a column
+LEAST, TWENTIETH = 3.0, 0.05  # rows of a level that gets a column; in tiny tables this share of all
 MOST = 256  # levels of a column that are one-hot encoded
 POOLED = 0.2  # the largest share of rows whose levels are too rare for a column
 FREQUENT, OFTEN = 16, 0.02  # of many levels, at most so many with at least this share have columns
+FEW, QUARTER = 8, 0.25  # in a stream, levels of its first rows: so many, or this share of the rows
 DISTINCT, ENOUGH = 0.9, 20  # words that hardly ever repeat, in so many rows, are identifiers
 
 CODES = "numbers as categories"
@@ -124,25 +125,30 @@ def _learn(
     column: Column, Y: Array | None, weight: Array, keys: Array, stream: bool
 ) -> tuple[Part, Encoded]:
     part: Part
-    if column.kind == EMPTY or (constant(column) and not stream) or identifier(column):
+    if column.kind == EMPTY or (constant(column) and not stream) or identifier(column, stream):
         part = Dropped()
     elif column.kind != WORDS:
         part = LEARN[column.kind](column, weight)
     else:
-        levels = learn_levels(column, weight, LEAST, MOST, stream)
-        if not isinstance(levels, Levels) or not _too_many(column, levels, weight):
+        total = float(weight.sum())
+        least = min(LEAST, TWENTIETH * total)
+        levels = learn_levels(column, weight, least, MOST, stream)
+        if not isinstance(levels, Levels) or not _too_many(column, levels, weight, stream):
             part = levels
         else:
-            often = max(LEAST, OFTEN * float(weight.sum()))
+            often = max(least, OFTEN * total)
             frequent = learn_levels(column, weight, often, FREQUENT, False)
             assert isinstance(frequent, Levels)
             return learn_many(column, Y, weight, frequent, keys, stream)
     return part, part.encode(column)
 
 
-def _too_many(column: Column, levels: Levels, weight: Array) -> bool:
+def _too_many(column: Column, levels: Levels, weight: Array, stream: bool) -> bool:
+    """Whether one column per level would not do; in a stream, whether many more are likely to come."""
     if len(column.levels) > MOST:
         return True
+    if stream:
+        return len(column.levels) > max(FEW, QUARTER * len(weight))
     pooled = levels.encode(column).hot == levels.other
     return bool(levels.other >= 0 and float(weight @ pooled) > POOLED * float(weight.sum()))
 
@@ -156,12 +162,12 @@ def constant(column: Column) -> bool:
     return bool(column.values.min() == column.values.max())
 
 
-def identifier(column: Column) -> bool:
-    """Whether words hardly ever repeat."""
-    if column.kind != WORDS or len(column.values) < ENOUGH:
+def identifier(column: Column, stream: bool = False) -> bool:
+    """Whether words hardly ever repeat; the first rows of a stream have to be more to tell."""
+    if column.kind != WORDS:
         return False
     there = len(column.values) - int(column.missing.sum())
-    return there >= ENOUGH and len(column.levels) > DISTINCT * there
+    return there >= ENOUGH * (10 if stream else 1) and len(column.levels) > DISTINCT * there
 
 
 def _keys(table: Table, Y: Array | None) -> Array:
@@ -169,7 +175,8 @@ def _keys(table: Table, Y: Array | None) -> Array:
     keys = np.zeros(table.rows, np.uint64)
     targets = [] if Y is None else list(Y.T)
     for i, values in enumerate([*(column.values for column in table.columns), *targets]):
-        bits = (np.asarray(values, np.float64) + 0.0).view(np.uint64)
+        numbers = np.asarray(values, np.float64) + 0.0  # + 0.0: -0.0 equals 0.0
+        bits = np.where(np.isnan(numbers), np.uint64(i), numbers.view(np.uint64))
         keys += mix(mix(bits) + mix(np.full(1, i + 1, np.uint64)))
     return mix(keys)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import get_tags
-from sklearn.utils.validation import _get_feature_names, check_X_y, validate_data
+from sklearn.utils.validation import _get_feature_names, check_array, check_X_y, validate_data
 
 from .._compiled.types import Array
 from .encoder import CODES, Encoder, plain_encoder
@@ -24,6 +24,7 @@ from .tables import (
     chosen,
     frame_of,
     is_frame,
+    is_number,
     is_plain,
     read_array,
     read_frame,
@@ -70,13 +71,13 @@ def check_first(estimator: Any, X: Any, y: Any) -> Intake:
             texts = all(isinstance(name, str) for name in names)
             columns = Columns(len(names), np.array(names, object) if texts else None, plain=False)
             return _tabular(estimator, table, y, columns)
-        X = X if hasattr(X, "__array__") and hasattr(X, "shape") else frame.to_numpy()
+        X = X if _known_to_sklearn(frame) else frame.to_numpy()
         texts = all(isinstance(name, str) for name in names)
         names = np.array(names, object) if texts else None
     else:
         names = _get_feature_names(X)
     try:
-        X, y = check_X_y(X, y, multi_output=True, estimator=estimator, **LAYOUT)
+        X, y = _checked(estimator, X, y)
     except ValueError as error:
         table_of_objects = _objects(X)
         if table_of_objects is None or "could not convert" not in str(error):
@@ -99,8 +100,10 @@ def check_more(estimator: Any, X: Any, y: Any, columns: Columns) -> Intake:
     if not columns.plain:
         table = read_known(estimator, X, columns)
         return _tabular(estimator, table, y, columns)
-    X = _in_order(X, columns)
-    X, y = validate_data(estimator, X, y, reset=False, multi_output=True, **LAYOUT)
+    if is_frame(X) and columns.names is not None:
+        X, y = _checked(estimator, _in_order(X, columns.names), y)
+    else:
+        X, y = validate_data(estimator, X, y, reset=False, multi_output=True, **LAYOUT)
     return Intake(usable(_filled(X, columns), columns.names), y, columns)
 
 
@@ -112,7 +115,10 @@ def check_rows(estimator: Any, X: Any, columns: Columns) -> Any:
         if not table.rows:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         return usable(columns.encoder.encode(table), columns.encoder.feature_names)
-    X = validate_data(estimator, _in_order(X, columns), reset=False, **LAYOUT)
+    if is_frame(X) and columns.names is not None:
+        X, _ = _checked(estimator, _in_order(X, columns.names), None)
+    else:
+        X = validate_data(estimator, X, reset=False, **LAYOUT)
     return usable(_filled(X, columns), columns.names)
 
 
@@ -171,8 +177,15 @@ def _like(kind: str, zone: str | None, column: Column) -> Column:
 
 def _tabular(estimator: Any, table: Table, y: Any, columns: Columns) -> Intake:
     """A table with targets of the same length."""
-    _, y = check_X_y(np.zeros((table.rows, 1)), y, multi_output=True, estimator=estimator)
+    _, y = _checked(estimator, np.zeros((table.rows, 1)), y)
     return Intake(table, y, columns)
+
+
+def _checked(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Rows of numbers, and targets where there are any."""
+    if y is None:
+        return check_array(X, estimator=estimator, **LAYOUT), None
+    return check_X_y(X, y, multi_output=True, estimator=estimator, **LAYOUT)
 
 
 def _pairwise(estimator: Any) -> bool:
@@ -215,18 +228,21 @@ def _finite(table: Table) -> Table:
     return table
 
 
-def _in_order(X: Any, columns: Columns) -> Any:
+def _in_order(X: Any, known: Array) -> Any:
     """A frame of numbers with its columns in the order that was learned."""
-    if not is_frame(X):
-        return X
     frame = frame_of(X)
     names = list(frame.columns)
-    if columns.names is not None and set(names) != set(columns.names):
-        _refuse_names(names, list(columns.names))
-    if columns.names is not None and names != list(columns.names):
-        frame = frame.select(list(columns.names))
-        X = frame.to_native()
-    return X if hasattr(X, "__array__") and hasattr(X, "shape") else frame.to_numpy()
+    _refuse_names(names, list(known))
+    for name, kind in frame.schema.items():
+        if not is_number(kind):
+            column = read_frame(frame.select(name)).columns[0]
+            _like(NUMBER, None, column)
+    frame = frame if names == list(known) else frame.select(list(known))
+    return frame.to_native() if _known_to_sklearn(frame) else frame.to_numpy()
+
+
+def _known_to_sklearn(frame: Any) -> bool:
+    return frame.implementation.is_pandas() or frame.implementation.is_polars()
 
 
 def _filled(X: Any, columns: Columns) -> Any:
@@ -251,8 +267,8 @@ def _filled(X: Any, columns: Columns) -> Any:
 def _refuse_names(found: list[Any], known: list[Any]) -> None:
     missing = [name for name in known if name not in set(found)]
     unknown = [name for name in found if name not in set(known)]
-    parts = [f"column {missing[0]!r} is missing"] * bool(missing)
-    parts += [f"column {unknown[0]!r} was not there when training began"] * bool(unknown)
+    parts = [f"column {name!r} is missing" for name in missing[:1]]
+    parts += [f"column {name!r} was not there when training began" for name in unknown[:1]]
     if parts:
         raise ValueError(f"X has other columns than the table that was learned: {'; '.join(parts)}")
 

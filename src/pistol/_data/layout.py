@@ -1,8 +1,7 @@
 """Which encoded columns belong together: those of one category count as one feature.
 
-Two rows of different levels are as far apart as two typical rows are in a feature of numbers: the mean
-squared distance is 2. The squared distance of two levels is at most 4, that of two values of a flag, so
-a rare level is no farther from the others than a frequent one.
+Any two levels of a category are as far apart as the two values of a flag, so a rare level is no farther
+from the others than a frequent one. In the learned metric all columns of a category have one weight.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from .._compiled.types import Array
 from .bends import Bent
 from .scaling import Scaler
 
-TYPICAL = 2.0  # mean squared distance of two rows
-FARTHEST = 4.0  # squared distance of two levels
+APART = np.sqrt(2.0)  # the scale of a one-hot column: the squared distance of two levels is 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +39,7 @@ class Layout:
             return replace(scaler, scaler=self.levelled(scaler.scaler, mean))
         if not isinstance(scaler, Scaler):
             return scaler
-        spread = 1.0 - np.bincount(self.group, np.where(self.hot, mean * mean, 0.0))[self.group]
-        square = np.minimum(TYPICAL / np.maximum(spread, 1e-300), FARTHEST)
-        scale = np.where(self.hot, np.sqrt(0.5 * square), scaler.scale)
+        scale = np.where(self.hot, APART, scaler.scale)
         center = np.where(self.hot, mean, scaler.center) if scaler.centred else scaler.center
         return replace(scaler, center=center, scale=scale)
 

@@ -232,7 +232,7 @@ def _middle(column: Column, weight: Array) -> tuple[float, bool]:
     there = ~np.isnan(column.values)
     values, w = column.values[there], weight[there]
     if weight.strides == (0,):
-        middle = float(np.median(values))
+        middle = float(np.quantile(values, 0.5, method="inverted_cdf"))
     else:
         middle = float(weighted_quantile(values[:, None], w, 0.5)[0])
     return middle, not bool(there.all())

@@ -64,6 +64,8 @@ def is_frame(X: Any) -> bool:
     """Whether X has columns with names, whatever its library."""
     if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
         return False
+    if len(getattr(X, "shape", (0, 0))) != 2:
+        return False
     return _is_native(X) or hasattr(X, "__arrow_c_stream__")
 
 
@@ -101,11 +103,12 @@ def _arrow_backend() -> Any:
 def is_plain(frame: Any) -> bool:
     """Whether all columns are numbers or booleans, and none of them is missing."""
     return all(
-        _is_number(kind) and kind != nw.Decimal for kind in frame.schema.values()
+        is_number(kind) and kind != nw.Decimal for kind in frame.schema.values()
     ) and not any(_gaps(frame[name]) for name in frame.columns)
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
+    """Whether a column of this type holds numbers or booleans."""
     return kind.is_numeric() or kind == nw.Boolean
 
 
@@ -177,7 +180,8 @@ def as_words(column: Column) -> Column:
     levels, codes = np.unique(column.values[~gaps], return_inverse=True)
     values = np.full(len(gaps), -1)
     values[~gaps] = codes
-    return column._replace(kind=WORDS, values=values, levels=levels.tolist())
+    whole = [int(level) if level.is_integer() else level for level in levels.tolist()]
+    return column._replace(kind=WORDS, values=values, levels=whole)
 
 
 def as_numbers(column: Column) -> Column:
@@ -194,7 +198,7 @@ def _real(value: Any) -> bool:
 
 def _column(name: Any, series: Any, categorical: bool, zone: str | None) -> Column:
     kind = series.dtype
-    if _is_number(kind):
+    if is_number(kind):
         column = Column(name, NUMBER, _floats(series), [])
         return as_words(column) if categorical else column
     if kind in (nw.Categorical, nw.Enum, nw.String):
@@ -220,7 +224,7 @@ def _dates(name: Any, series: Any, own: str | None, zone: str | None) -> Column:
     """Seconds of the clock on the wall, in the zone given or else in the column's own."""
     if own:
         if series.implementation.is_pandas() and "pyarrow" in str(series.to_native().dtype):
-            series = nw.from_native(series.to_arrow(), series_only=True)
+            series = nw.from_native(series.to_frame().to_arrow(), eager_only=True)[series.name]
         series = series.dt.convert_time_zone(zone or own).dt.replace_time_zone(None)
     seconds = _floats(series.dt.timestamp("us")) / 1e6
     return Column(name, DATE, seconds, [], (zone or own) if own else None)

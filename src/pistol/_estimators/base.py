@@ -283,4 +283,6 @@ def _same(value: Any, before: Any) -> bool:
     """Whether a parameter is what it was; losses are alike if all their parts are."""
     if isinstance(value, Loss) and isinstance(before, Loss):
         return vars(value) == vars(before)
+    if isinstance(value, np.ndarray) or isinstance(before, np.ndarray):
+        return np.array_equal(value, before)
     return bool(value is before or value == before)

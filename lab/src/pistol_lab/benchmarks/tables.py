@@ -159,7 +159,7 @@ def errors(raw: Raw, splits: int, rows: int, methods: Sequence[str] = ()) -> dic
                     if name != "boosting":
                         raise
                     continue
-            miss = P != y[test] if raw.classes else np.abs(P - y[test])
+            miss = y[test] != P if raw.classes else np.abs(P - y[test])
             found.setdefault(name, []).append(float(np.mean(miss)))
             found.setdefault(f"seconds of {name}", []).append(seconds)
     return found
