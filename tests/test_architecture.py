@@ -23,7 +23,7 @@ ROOMS: dict[str, set[str]] = {
     "_data": {"_compiled"},
     "_training": {"_compiled", "_learners", "_data"},
     "_estimators": {"_compiled", "_learners", "_data", "_training"},
-    "__init__": {"_compiled", "_data", "_estimators"},
+    "__init__": {"_compiled", "_estimators"},
     "online": {"_compiled", "_learners", "_data"},
     "plot": {"_compiled", "online"},
     "_demo": {"__init__"},

@@ -1,9 +1,8 @@
 """Kernel and linear learning with nothing to tune."""
 
 from ._compiled.warmup import warmup
-from ._data.notices import TableWarning
 from ._estimators.baselines import AveragedSGDClassifier, KernelPerceptron
-from ._estimators.encoder import TableEncoder
+from ._estimators.encoder import TableEncoder, TableWarning
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
 

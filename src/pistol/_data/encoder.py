@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from .parts import (
     learn_levels,
     learn_number,
 )
-from .scaling import ENTRIES
+from .scaling import CHUNK, ENTRIES
 from .statistics import learn_many
 from .tables import CLOCK, DATE, EMPTY, NUMBER, WORDS, Column, Table
 
@@ -98,7 +98,7 @@ def learn_encoder(
     table: Table, Y: Array | None, weight: Array, stream: bool = False
 ) -> tuple[Encoder, Any]:
     """What the columns of a table say, and the rows to learn from."""
-    keys = _keys(table, Y)
+    keys = lru_cache(maxsize=1)(partial(_keys, table, Y))
     found = [_learn(column, Y, weight, keys, stream) for column in table.columns]
     encoder = Encoder(
         [column.name for column in table.columns],
@@ -122,7 +122,7 @@ def _kind(column: Column) -> str:
 
 
 def _learn(
-    column: Column, Y: Array | None, weight: Array, keys: Array, stream: bool
+    column: Column, Y: Array | None, weight: Array, keys: Callable[[], Array], stream: bool
 ) -> tuple[Part, Encoded]:
     part: Part
     if column.kind == EMPTY or (constant(column) and not stream) or identifier(column, stream):
@@ -139,7 +139,7 @@ def _learn(
             often = max(least, OFTEN * total)
             frequent = learn_levels(column, weight, often, FREQUENT, False)
             assert isinstance(frequent, Levels)
-            return learn_many(column, Y, weight, frequent, keys, stream)
+            return learn_many(column, Y, weight, frequent, keys(), stream)
     return part, part.encode(column)
 
 
@@ -210,24 +210,36 @@ def _scale(encoded: Sequence[Encoded], weight: Array) -> tuple[Array, Array]:
 
 def _sparse(encoder: Encoder, encoded: Sequence[Encoded], n: int) -> Any:
     """CSR rows: dense columns scaled, and a one for each level."""
+    blocks = [
+        _sparse_block(encoder, encoded, slice(lo, min(lo + CHUNK, n))) for lo in range(0, n, CHUNK)
+    ]
+    data, indices, sizes = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    indptr = np.append(0, np.cumsum(sizes))
+    return sp.csr_array((data, indices, indptr), shape=(n, encoder.width))
+
+
+def _sparse_block(
+    encoder: Encoder, encoded: Sequence[Encoded], rows: slice
+) -> tuple[Array, Array, Array]:
+    """Values, columns and numbers of entries of some rows."""
     assert encoder.scale is not None
-    columns: list[Array] = []
-    values: list[Array] = []
-    at = number = 0
+    each = sum(dense.shape[1] + (hot is not None) for dense, hot in encoded)
+    values = np.empty((rows.stop - rows.start, each))
+    places = np.empty(values.shape, np.int32)
+    at = number = j = 0
     for part, (dense, hot) in zip(encoder.parts, encoded, strict=True):
-        for i in range(dense.shape[1]):
-            values.append((dense[:, i] - encoder.scale[0][number]) / encoder.scale[1][number])
-            columns.append(np.full(n, at + i, np.int32))
-            number += 1
-        at += dense.shape[1]
+        width = dense.shape[1]
+        center, unit = (x[number : number + width] for x in encoder.scale)
+        values[:, j : j + width] = (dense[rows] - center) / unit
+        places[:, j : j + width] = np.arange(at, at + width)
+        at, number, j = at + width, number + width, j + width
         if hot is not None:
-            values.append((hot >= 0).astype(np.float64))
-            columns.append((at + np.maximum(hot, 0)).astype(np.int32))
+            values[:, j] = hot[rows] >= 0
+            places[:, j] = at + np.maximum(hot[rows], 0)
+            j += 1
         at += len(part.hot)
-    data, indices = np.column_stack(values), np.column_stack(columns)
-    kept = data != 0
-    indptr = np.append(0, np.cumsum(kept.sum(axis=1)))
-    return sp.csr_array((data[kept], indices[kept], indptr), shape=(n, encoder.width))
+    kept = values != 0
+    return values[kept], places[kept], kept.sum(axis=1)
 
 
 def plain_encoder(names: Sequence[Any], fill: Array) -> Encoder:

@@ -68,12 +68,10 @@ def check_first(estimator: Any, X: Any, y: Any) -> Intake:
             table = _finite(read_frame(frame, picked))
             if given is None:
                 table = table._replace(columns=[as_numbers(column) for column in table.columns])
-            texts = all(isinstance(name, str) for name in names)
-            columns = Columns(len(names), np.array(names, object) if texts else None, plain=False)
+            columns = Columns(len(names), _texts(X, frame), plain=False)
             return _tabular(estimator, table, y, columns)
+        names = _texts(X, frame)
         X = X if _known_to_sklearn(frame) else frame.to_numpy()
-        texts = all(isinstance(name, str) for name in names)
-        names = np.array(names, object) if texts else None
     else:
         names = _get_feature_names(X)
     try:
@@ -87,7 +85,7 @@ def check_first(estimator: Any, X: Any, y: Any) -> Intake:
     if sp.issparse(X) or _pairwise(estimator):
         return Intake(usable(X, names), y, Columns(n, names))
     picked = chosen(given, None, n)
-    if picked or X.dtype == object or np.isnan(X.sum()):
+    if picked or X.dtype == object or _has_gaps(X):
         table = _finite(read_array(X, picked))
         return _tabular(estimator, table, y, Columns(n, names, plain=False))
     X = usable(X, names)
@@ -126,17 +124,13 @@ def read_known(estimator: Any, X: Any, columns: Columns) -> Table:
     """The columns of a table like the one that was learned."""
     encoder = columns.encoder
     assert encoder is not None
-    named = not isinstance(encoder.names[0], int) or columns.names is not None
     if is_frame(X):
         frame = frame_of(X)
-        if set(frame.columns) != set(encoder.names):
-            if named:
-                _refuse_names(list(frame.columns), encoder.names)
-            _refuse_number(estimator, len(frame.columns), columns.n)
-            frame = frame.rename(dict(zip(frame.columns, map(str, encoder.names), strict=True)))
-            table = read_frame(frame)
-        else:
-            table = read_frame(frame.select(encoder.names), zones=encoder.zones)
+        if isinstance(encoder.names[0], str):
+            _refuse_names(list(frame.columns), encoder.names)
+            frame = frame.select(encoder.names)
+        _refuse_number(estimator, len(frame.columns), columns.n)
+        table = read_frame(frame, zones=encoder.zones)
     else:
         X = _array(X)
         _refuse_number(estimator, X.shape[1], columns.n)
@@ -190,6 +184,18 @@ def _checked(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 def _pairwise(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.pairwise)
+
+
+def _texts(X: Any, frame: Any) -> Array | None:
+    """The names of a frame, if they are strings in it."""
+    known = _known_to_sklearn(frame)
+    return _get_feature_names(X) if known else np.array(frame.columns, object)
+
+
+def _has_gaps(X: Array) -> bool:
+    """Whether a number is missing; the sum tells cheaply that none is."""
+    with np.errstate(all="ignore"):
+        return bool(np.isnan(X.sum()) and np.isnan(X).any())
 
 
 def _labels(names: Array | None, n: int) -> list[Any]:
@@ -248,11 +254,9 @@ def _known_to_sklearn(frame: Any) -> bool:
 def _filled(X: Any, columns: Columns) -> Any:
     """Rows with medians where numbers are missing that never were in training."""
     encoder = columns.encoder
-    if sp.issparse(X) or encoder is None or not np.isnan(X.sum()):
+    if sp.issparse(X) or encoder is None or not _has_gaps(X):
         return X
     gaps = np.isnan(X)
-    if not gaps.any():
-        return X
     fill = np.array([part.fill for part in encoder.parts])  # type: ignore[attr-defined]
     missing = [repr(encoder.names[i]) for i in np.flatnonzero(gaps.any(axis=0))]
     say(

@@ -75,7 +75,10 @@ def _is_native(X: Any) -> bool:
 
 
 def frame_of(X: Any) -> Any:
-    """The frame with the interface of narwhals; an error for lazy frames and for equal names."""
+    """The frame with the interface of narwhals and names that are strings.
+
+    Lazy frames and equal names are refused.
+    """
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
@@ -83,7 +86,9 @@ def frame_of(X: Any) -> Any:
         )
     if not isinstance(frame, nw.DataFrame):
         frame = nw.DataFrame.from_arrow(X, backend=_arrow_backend())
-    names = list(frame.columns)
+    names = [str(name) for name in frame.columns]
+    if names != list(frame.columns):  # pandas has names that are numbers
+        frame = nw.from_native(frame.to_native().set_axis(names, axis=1), eager_only=True)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"X has more than one column {twice!r}; names must differ")
@@ -104,7 +109,7 @@ def is_plain(frame: Any) -> bool:
     """Whether all columns are numbers or booleans, and none of them is missing."""
     return all(
         is_number(kind) and kind != nw.Decimal for kind in frame.schema.values()
-    ) and not any(_gaps(frame[name]) for name in frame.columns)
+    ) and not any(_gaps(frame.get_column(name)) for name in frame.columns)
 
 
 def is_number(kind: Any) -> bool:
@@ -123,7 +128,8 @@ def read_frame(
 ) -> Table:
     """The columns of a frame; those that are categorical as words, times in the zones given."""
     columns = [
-        _column(name, frame[name], name in categorical, zones.get(name)) for name in frame.columns
+        _column(name, frame.get_column(name), name in categorical, zones.get(name))
+        for name in frame.columns
     ]
     return Table(columns, len(frame))
 

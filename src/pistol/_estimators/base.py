@@ -57,7 +57,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
             Training rows.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or targets.
@@ -203,9 +203,10 @@ def _given(estimator: Any, y: Any) -> Any:
     return y
 
 
-def table_tags(tags: Any) -> Any:
+def table_tags(tags: Any, categorical: bool = True) -> Any:
     """Tags of an estimator whose X may be a table with words and gaps."""
-    tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+    tags.input_tags.allow_nan = tags.input_tags.string = True
+    tags.input_tags.categorical = categorical
     return tags
 
 

@@ -12,9 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._compiled.types import Array
 from .._data.encoder import learn_encoder
 from .._data.intake import Columns, check_first, check_rows
+from .._data.notices import TableWarning
 from .._data.statistics import OUTPUTS
 from .._data.validation import usable
 from .base import table_tags
+
+__all__ = ["TableEncoder", "TableWarning"]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

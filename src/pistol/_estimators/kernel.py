@@ -25,7 +25,8 @@ def kernel_tags(estimator: Any, tags: Any) -> Any:
     """Tags of an estimator whose X may be sparse rows or a Gram matrix."""
     gram = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
     tags.input_tags.sparse, tags.input_tags.pairwise = not gram, gram
-    return tags if gram else table_tags(tags)
+    own = isinstance(estimator.kernel, str) and estimator.kernel == "auto"
+    return tags if gram else table_tags(tags, categorical=own)
 
 
 class PistolClassifier(Classifier, Estimator):
@@ -115,7 +116,7 @@ class PistolClassifier(Classifier, Estimator):
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
-        Number of features.
+        Number of features, or of the columns of a table.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, where X had any.
 
@@ -281,7 +282,7 @@ class PistolRegressor(Regressor, Estimator):
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
-        Number of features.
+        Number of features, or of the columns of a table.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, where X had any.
 

@@ -89,7 +89,7 @@ class LinearPistolClassifier(Classifier, Estimator):
     classes_ : array of shape (n_classes,)
         The labels.
     coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_)
-        Weights of the features.
+        Weights of the features; for a table, of the columns that it was encoded as.
     intercept_ : array of shape (1,) or (n_classes,)
         The learned constants.
     passes_ : int
@@ -102,7 +102,7 @@ class LinearPistolClassifier(Classifier, Estimator):
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
-        Number of features.
+        Number of features, or of the columns of a table.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, where X had any.
 
@@ -219,7 +219,8 @@ class LinearPistolRegressor(Regressor, Estimator):
     Attributes
     ----------
     coef_ : array of shape (n_features_in_,) or (n_outputs, n_features_in_)
-        Weights of the features; with "poisson" those of the logarithm of the mean.
+        Weights of the features; for a table, of the columns that it was encoded as. With "poisson"
+        those of the logarithm of the mean.
     intercept_ : float or array of shape (n_outputs,)
         The learned constant.
     passes_ : int
@@ -231,7 +232,7 @@ class LinearPistolRegressor(Regressor, Estimator):
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
-        Number of features.
+        Number of features, or of the columns of a table.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, where X had any.
 
