@@ -215,6 +215,8 @@ def _sparse(encoder: Encoder, encoded: Sequence[Encoded], n: int) -> Any:
     ]
     data, indices, sizes = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     indptr = np.append(0, np.cumsum(sizes))
+    if len(data) < np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # 64-bit ones would make the columns 64-bit numbers, too
     return sp.csr_array((data, indices, indptr), shape=(n, encoder.width))
 
 
