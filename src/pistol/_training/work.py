@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled.types import Array, read_only
+from .._data.intake import Columns
 from .._data.ordering import Rounds, as_given, sampled
 from .._learners import Learner, Rule
 from ..losses import Loss
 from .families import Candidate, Data, Family
-from .fitted import Columns, Fitted
+from .fitted import Fitted
 from .race import Run, one_pass
 from .tasks import Task
 
