@@ -7,8 +7,10 @@ from numpydoc.docscrape import NumpyDocString
 
 import pistol
 
-ESTIMATORS = [getattr(pistol, name) for name in pistol.__all__ if name[0].isupper()]
-PUBLIC = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score")
+ESTIMATORS = [
+    getattr(pistol, name) for name in pistol.__all__ if hasattr(getattr(pistol, name), "fit")
+]
+PUBLIC = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score", "save")
 
 # Descriptions that differ, and why.
 REASONS = {

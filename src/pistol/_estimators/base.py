@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
@@ -16,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compiled.types import Array, read_only
 from .._data.ordering import as_given, check_size, round_size
 from .._data.validation import check_count, check_first, check_more, check_rows, check_weight
-from .._learners import Rule
+from .._learners import Finished, Rule
 from .._training.batch import Problem, Setup, train
 from .._training.families import Data, Family
 from .._training.fitted import Columns, Fitted, calibrated, marked, roll_back
@@ -24,6 +26,7 @@ from .._training.stream import begin_stream, learn_stream, widened
 from .._training.tasks import Task
 from .._training.watch import Watch
 from ..losses import Loss
+from .files import write_model
 
 # Parameters that partial_fit does not look at: they may change in mid-stream.
 FREE = {"passes", "orders", "random_state", "n_jobs", "verbose"}
@@ -86,6 +89,23 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self.fitted_ = calibrated(train(data, problem, setup, watch), data.X, data.weight)
         return self
 
+    def save(self, path: str | os.PathLike[str], predict_only: bool = False) -> None:
+        """Write the fitted estimator to a file, which :func:`pistol.load` reads.
+
+        The file is in the safetensors format and holds arrays, numbers and words, no code. A crash
+        while it is written leaves an older file of that name as it was.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it.
+        predict_only : bool, default=False
+            Keep only what predictions need, in float32 where that changes no more than rounding does.
+            The file is small; what is loaded from it does not learn on with `partial_fit`.
+        """
+        check_is_fitted(self, "fitted_")
+        write_model(Path(path), self, self.fitted_, predict_only)
+
     @property
     def n_features_in_(self) -> int:
         """Number of features."""
@@ -137,6 +157,11 @@ def _learn_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: An
         task, family, n = recipe.task(y, classes), recipe.family, 0
     else:
         _check_settings(settings, known.settings)
+        if isinstance(known.learners[0], Finished):
+            raise ValueError(
+                "this model was saved with predict_only=True and cannot learn on; save it without, or "
+                "call fit to begin anew"
+            )
         X, y = check_more(estimator, X, _given(estimator, y))
         task, family, n = known.task, known.family, known.counts.rows
     data = _prepared(estimator, family, task, X, y, sample_weight, n, whole=False)

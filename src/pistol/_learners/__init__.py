@@ -8,6 +8,7 @@ that it has learned before its data changed their scale.
 
 from .coordinates import Coordinates
 from .dual import Dual, diagonal
+from .finished import Finished
 from .gram import Gram, GramRun
 from .primal import Primal, RowsRun
 from .rule import AVERAGES, Chunk, Rule
@@ -17,6 +18,7 @@ __all__ = [
     "Chunk",
     "Coordinates",
     "Dual",
+    "Finished",
     "Gram",
     "GramRun",
     "Learner",
@@ -26,4 +28,4 @@ __all__ = [
     "diagonal",
 ]
 
-Learner = Primal | Coordinates | Dual
+Learner = Primal | Coordinates | Dual  # those that learn; `Finished` has stopped
