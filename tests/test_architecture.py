@@ -24,6 +24,7 @@ ROOMS: dict[str, set[str]] = {
     "_training": {"_compiled", "_learners", "_data"},
     "_estimators": {"_compiled", "_learners", "_data", "_training"},
     "__init__": {"_compiled", "_estimators"},
+    "files": {"_data"},
     "online": {"_compiled", "_learners", "_data"},
     "plot": {"_compiled", "online"},
     "_demo": {"__init__"},

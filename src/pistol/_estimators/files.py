@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import blake2b
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
@@ -112,7 +112,7 @@ def sealed(header: dict[str, Any], arrays: Mapping[str, Array]) -> dict[str, str
 
 def checksum(header: dict[str, Any], arrays: Mapping[str, Array]) -> str:
     """Of the header and of all arrays."""
-    total = blake2b(json.dumps(header).encode(), digest_size=16)
+    total = sha256(json.dumps(header).encode())
     for name in sorted(arrays):
         x = np.ascontiguousarray(arrays[name])
         total.update(f"{name} {x.dtype.str} {x.shape}".encode())

@@ -78,8 +78,8 @@ def _numbers(kernel: Kernel) -> dict[str, Any]:
 KERNEL = Record(
     "kernel", Kernel,
     {
-        "name": Choice(tuple(KERNELS)), "gamma": POSITIVE, "degree": Number(0, 10_000),
-        "coef0": NOT_NEGATIVE, "share": POSITIVE,
+        "name": Choice(tuple(KERNELS)), "gamma": Number(1e-300, 1e200), "degree": Number(0, 10_000),
+        "coef0": Number(0.0, 1e200), "share": POSITIVE,
     },
     make=lambda name, **numbers: get_kernel(name, **numbers), take=_numbers,
 )  # fmt: skip
@@ -88,10 +88,13 @@ KERNEL = Record(
 def _check_kernels(kernels: Any, source: Source) -> None:
     given = [kernel.base is precomputed_base for kernel in kernels]
     source.demand(not any(given) or len(given) == 1, "has a kernel that is no part of a sum")
-    source.demand(
-        not any(kernel.source == "bounded_poly" and kernel.theta[1] > 3 for kernel in kernels),
-        "has a polynomial of an unknown degree",
-    )
+    for kernel in kernels:
+        gamma, degree, most = kernel.theta
+        if kernel.source == "bounded_poly":
+            source.demand(degree <= 3, "has a polynomial of an unknown degree")
+            source.demand(
+                degree * np.log10(gamma * most + 1.0) < 100, "has a kernel that overflows"
+            )
 
 
 KERNELS_OF_SUM = Many(KERNEL, tuple, low=1, high=64, size="Q")
