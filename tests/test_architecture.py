@@ -28,7 +28,8 @@ ROOMS: dict[str, set[str]] = {
     "online": {"_compiled", "_learners", "_data"},
     "plot": {"_compiled", "online"},
     "_demo": {"__init__"},
-    "cli": {"__init__", "_compiled", "_demo"},
+    "_cli": {"__init__", "_data", "_estimators"},
+    "cli": {"__init__", "_compiled", "_demo", "_cli"},
     "__main__": {"cli"},
 }
 WITH_THE_LOOPS = {"losses", "kernels", "potentials"}

@@ -44,8 +44,14 @@ class ModelFileError(ValueError):
     """A file that is no model, or a damaged one, or one of a later version."""
 
 
-def write_model(path: Path, estimator: Any, known: Fitted, predict_only: bool) -> None:
-    """Write a fitted estimator. A crash or an error leaves an older file as it was."""
+def write_model(
+    path: Path,
+    estimator: Any,
+    known: Fitted,
+    predict_only: bool = False,
+    notes: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted estimator, with notes of JSON. An error leaves an older file as it was."""
     cls = type(estimator)
     if cls.__module__.split(".")[0] != __name__.split(".")[0]:
         raise ValueError(f"{cls.__name__} is a class of your own; only pistol's own can be saved")
@@ -57,6 +63,7 @@ def write_model(path: Path, estimator: Any, known: Fitted, predict_only: bool) -
             "version": _version(),
             "class": cls.__name__,
             "predict_only": predict_only,
+            "notes": notes or {},
             "parameters": _parameters("parameters", estimator.get_params(deep=False), to),
             "settings": _parameters("settings", known.settings, to),
             "fitted": fitted_record(None, {}).write(fitted, to),
@@ -159,10 +166,11 @@ def _check_version(header: dict[str, Any]) -> None:
 
 
 def _estimator(header: dict[str, Any], source: Source, classes: dict[str, type]) -> Any:
-    wanted = {"format", "version", "class", "predict_only", "parameters", "settings", "fitted"}
-    source.demand(set(header) == wanted, "has missing or unknown parts")
+    wanted = {"format", "version", "class", "predict_only", "notes", "parameters", "settings"}
+    source.demand(set(header) == wanted | {"fitted"}, "has missing or unknown parts")
     source.demand(isinstance(header["version"], str), "has no version")
     source.demand(type(header["predict_only"]) is bool, "has no flag predict_only")
+    source.demand(isinstance(header["notes"], dict), "has no notes")
     source.demand(header["class"] in classes, f"names an unknown class: {header['class']!r:.40}")
     cls: Any = classes[header["class"]]
     parameters, settings = (

@@ -138,12 +138,12 @@ def inner_suffix(path: str) -> str:
     )
 
 
-def pieces(path: str) -> Iterator[bytes]:
+def pieces(path: str, size: int | None = None) -> Iterator[bytes]:
     """The file in pieces that end where a line does."""
-    rest = b""
+    rest, size = b"", size or PIECE
     try:
         with opened(path) as file:
-            while block := file.read(PIECE):
+            while block := file.read(size):
                 cut = block.rfind(b"\n") + 1
                 if not cut and len(rest) + len(block) > LONGEST:
                     raise DataFileError(f"{path} has a line of more than {LONGEST} bytes")

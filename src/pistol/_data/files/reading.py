@@ -36,6 +36,8 @@ class Reader:
     zero_based: bool = False
     bits: int = BITS
     threads: int = 2
+    piece: int | None = None  # bytes of text in a chunk
+    crop: bool = False  # leave out features beyond n_features
 
     def format_of(self, path: str) -> str:
         """The format of a file."""
@@ -65,9 +67,11 @@ class Reader:
             raise DataFileError(f"{path} {problem}")
         if kind == "svmlight":
             first = 0 if self.zero_based else 1
-            return read_svmlight(path, trouble, first, self.n_features, self.threads)
+            return read_svmlight(
+                path, trouble, first, self.n_features, self.threads, self.piece, self.crop
+            )
         if kind == "vw":
-            return read_vowpal(path, trouble, self.bits, self.threads)
+            return read_vowpal(path, trouble, self.bits, self.threads, self.piece)
         if kind in ("csv", "tsv"):
             return read_csv(path, trouble, self.roles, "," if kind == "csv" else "\t")
         read = {"parquet": read_parquet, "arrow": read_arrow, "npy": read_npy}[kind]

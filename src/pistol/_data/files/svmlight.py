@@ -63,11 +63,20 @@ def _slowly(piece: bytes, at: int) -> float:
 
 
 def read_svmlight(
-    path: str, trouble: Trouble, first: int = 1, width: int | None = None, threads: int = 2
+    path: str,
+    trouble: Trouble,
+    first: int = 1,
+    width: int | None = None,
+    threads: int = 2,
+    piece: int | None = None,
+    crop: bool = False,
 ) -> Iterator[Chunk]:
-    """Chunks of CSR rows of so many features, or as many as the first chunk has."""
+    """Chunks of CSR rows of so many features, or as many as the first chunk has.
+
+    With `crop`, features beyond these are left out.
+    """
     lines = 0
-    for parsed in in_threads(partial(parse, first=first), pieces(path), threads):
+    for parsed in in_threads(partial(parse, first=first), pieces(path, piece), threads):
         counts = parsed.counts
         if counts[_text.BAD]:
             problem = PROBLEMS[int(counts[_text.BAD_KIND])].format(first=first)
@@ -77,7 +86,9 @@ def read_svmlight(
         if len(parsed.y):
             largest = int(counts[_text.LARGEST])
             width = max(largest + 1, 1) if width is None else width
-            if largest >= width:
+            if largest >= width and crop:
+                parsed = cropped(parsed, width)
+            elif largest >= width:
                 raise DataFileError(too_wide(path, parsed, lines, first, width))
             yield Chunk(_rows(parsed, width), parsed.y)
         lines += int(counts[_text.LINES])
@@ -88,6 +99,13 @@ def _rows(parsed: Parsed, width: int) -> Any:
     rows = sp.csr_array(parts, shape=(len(parsed.y), width), copy=False)
     rows.has_canonical_format = True
     return rows
+
+
+def cropped(parsed: Parsed, width: int) -> Parsed:
+    """Without the features beyond a width."""
+    keep = parsed.indices < width
+    indptr = np.append(0, np.cumsum(keep))[parsed.indptr]
+    return parsed._replace(indptr=indptr, indices=parsed.indices[keep], values=parsed.values[keep])
 
 
 def too_wide(path: str, parsed: Parsed, lines: int, first: int, width: int) -> str:

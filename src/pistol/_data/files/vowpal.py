@@ -39,14 +39,17 @@ def parse(piece: bytes, bits: int = BITS) -> tuple[bytes, Chunk, Any]:
     return piece, Chunk(X, y[:rows].copy(), weight[:rows].copy()), counts
 
 
-def read_vowpal(path: str, trouble: Trouble, bits: int = BITS, threads: int = 2) -> Iterator[Chunk]:
+def read_vowpal(
+    path: str, trouble: Trouble, bits: int = BITS, threads: int = 2, piece: int | None = None
+) -> Iterator[Chunk]:
     """Chunks of CSR rows of 2^bits features."""
     lines = 0
-    for piece, chunk, counts in in_threads(partial(parse, bits=bits), pieces(path), threads):
+    work = partial(parse, bits=bits)
+    for text, chunk, counts in in_threads(work, pieces(path, piece), threads):
         if counts[_text.BAD]:
             problem = PROBLEMS[int(counts[_text.BAD_KIND])]
             line, at = lines + int(counts[_text.BAD_LINE]) + 1, int(counts[_text.BAD_AT])
-            trouble.meet(int(counts[_text.BAD]), path, line, line_at(piece, at), problem)
+            trouble.meet(int(counts[_text.BAD]), path, line, line_at(text, at), problem)
         if len(chunk.y):
             yield chunk
         lines += int(counts[_text.LINES])

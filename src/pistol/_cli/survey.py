@@ -1,0 +1,103 @@
+"""One look at the data before training: how many rows and features, and what the targets are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._data.files.basics import STDIN, Chunk, DataFileError, Trouble, expand
+from .._data.files.reading import Reader
+
+CLASSES = 100  # whole numbers of more values than this are no classes
+FEW = 20  # … nor are more than this, unless every one has 20 rows
+
+
+class Survey(NamedTuple):
+    """What is known before training."""
+
+    reader: Reader
+    files: list[str]
+    rows: int | None  # None where the data can be read only once
+    classes: list[Any] | None  # None for regression
+    width: int
+    dense: bool
+
+
+def look(paths: list[str], reader: Reader, on_error: str, task: str | None, classes: Any) -> Survey:
+    """Read the files once; of the standard input only the options tell."""
+    files = expand(paths)
+    apart = Trouble(on_error == "skip")  # lines are counted when they are read again
+    if any(path == STDIN or not Path(path).is_file() for path in files):
+        if task is None and classes is None:
+            raise DataFileError(
+                "data from the standard input are read once: say what they are, with "
+                "--task regression or with --classes and all labels"
+            )
+        return Survey(reader, files, None, classes, reader.n_features or 0, False)
+    reader = reader.sized(files, apart)
+    seen, rows, width, dense = Labels(), 0, 0, True
+    for chunk in reader.chunks(files, Trouble(on_error == "skip")):
+        if chunk.y is None:
+            raise DataFileError(f"{files[0]} has no targets")
+        rows, width = rows + len(chunk.y), chunk.X.shape[1]
+        dense = dense and not hasattr(chunk.X, "indptr")
+        seen.add(chunk.y)
+    if not rows:
+        raise DataFileError(f"{', '.join(files)}: there are no rows")
+    found = classes or seen.classes(task, rows)
+    return Survey(replace(reader, n_features=width), files, rows, found, width, dense)
+
+
+class Labels:
+    """The values of targets so far, as long as they may be classes."""
+
+    def __init__(self) -> None:
+        self.values: dict[Any, int] = {}
+        self.open, self.words = True, False
+
+    def add(self, y: Any) -> None:
+        """More targets."""
+        if not self.open:
+            return
+        if y.dtype.kind == "f" and not (y == np.floor(y)).all():
+            self.open = False
+            return
+        found, counts = np.unique(y, return_counts=True)
+        self.words = self.words or y.dtype.kind in "OUb"
+        for value, count in zip(tidy(found).tolist(), counts.tolist()):
+            self.values[value] = self.values.get(value, 0) + count
+        self.open = self.words or len(self.values) <= 10 * CLASSES
+
+    def classes(self, task: str | None, rows: int) -> list[Any] | None:
+        """The classes, if this is classification."""
+        if task == "regression":
+            return None
+        n = len(self.values)
+        many = n > CLASSES or (n > FEW and rows < 20 * n)
+        if task is None and (not self.open or (many and not self.words)):
+            return None
+        if not self.open:
+            raise DataFileError("the targets are no classes: too many different numbers")
+        if n < 2:
+            raise DataFileError(f"there is one class only: {next(iter(self.values), None)!r}")
+        return sorted(self.values)
+
+
+def tidy(y: Any) -> Any:
+    """Labels: whole numbers as such, words as strings."""
+    if y.dtype.kind == "f" and (y == np.floor(y)).all() and np.abs(y).max(initial=0.0) < 2**53:
+        return y.astype(np.int64)
+    return y
+
+
+def targets(chunk: Chunk, classes: list[Any] | None, path: str) -> Any:
+    """The targets of a chunk, as they are learned."""
+    if chunk.y is None:
+        raise DataFileError(f"{path} has no targets")
+    if chunk.y.dtype.kind == "f" and np.isnan(chunk.y).any():
+        row = int(np.flatnonzero(np.isnan(chunk.y))[0])
+        raise DataFileError(f"{path}: a row without a target (row {row} of a chunk)")
+    return chunk.y if classes is None else tidy(chunk.y)
