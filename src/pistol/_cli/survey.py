@@ -29,6 +29,9 @@ class Survey(NamedTuple):
 def look(paths: list[str], reader: Reader, on_error: str, task: str | None, classes: Any) -> Survey:
     """Read the files once; of the standard input only the options tell."""
     files = expand(paths)
+    for path in files:
+        if path != STDIN and not Path(path).exists():
+            raise DataFileError(f"{path} does not exist")
     apart = Trouble(on_error == "skip")  # lines are counted when they are read again
     if any(path == STDIN or not Path(path).is_file() for path in files):
         if task is None and classes is None:

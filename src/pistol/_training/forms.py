@@ -117,6 +117,7 @@ class Number:
     low: float = -1e308
     high: float = 1e308
     whole: bool = False
+    zero: bool = True  # whether it may be zero
 
     def write(self, value: Any, to: Written) -> Any:
         """The number."""
@@ -127,6 +128,7 @@ class Number:
         kind = Integral if self.whole else Real
         source.demand(isinstance(found, kind) and not isinstance(found, bool), "must be a number")
         source.demand(self.low <= found <= self.high, f"is out of range: {found!r:.40}")
+        source.demand(self.zero or found, "is zero")
         return int(found) if self.whole else float(found)
 
 
@@ -261,7 +263,7 @@ class Rows:
         source.fit(tuple(shape), self.sizes)
         n, d = shape
         data = Numbers(("",), REALS, -1e200, 1e200).read(found.get("data"), Source(source.arrays))
-        indices = array(found.get("indices"), source, ("int32",))
+        indices = array(found.get("indices"), source, ("int32", "int64"))
         indptr = array(found.get("indptr"), source, ("int32", "int64"))
         source.demand(indptr.shape == (n + 1,) and indices.shape == data.shape, "has wrong lengths")
         ends = indptr[0] == 0 and indptr[-1] == len(data) and (np.diff(indptr) >= 0).all()

@@ -25,7 +25,7 @@ COUNT = Number(0, 2**53, whole=True)
 WIDTH = Number(1, 2**31 - 1, whole=True)
 POSITIVE = Number(1e-308, 1e308)
 NOT_NEGATIVE = Number(0.0, 1e308)
-JOBS = Maybe(Number(-1024, 1024, whole=True))
+JOBS = Maybe(Number(-1024, 1024, whole=True, zero=False))
 PER_OUTPUT = Numbers(("K",))
 
 

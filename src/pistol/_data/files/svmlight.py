@@ -51,7 +51,7 @@ def parse(piece: bytes, first: int = 1) -> Parsed:
     return Parsed(
         piece,
         y[:rows].copy(),
-        indptr[: rows + 1].copy(),
+        indptr[: rows + 1].astype(np.int32),
         indices[:entries],
         values[:entries],
         counts,
@@ -104,7 +104,7 @@ def _rows(parsed: Parsed, width: int) -> Any:
 def cropped(parsed: Parsed, width: int) -> Parsed:
     """Without the features beyond a width."""
     keep = parsed.indices < width
-    indptr = np.append(0, np.cumsum(keep))[parsed.indptr]
+    indptr = np.append(0, np.cumsum(keep))[parsed.indptr].astype(np.int32)
     return parsed._replace(indptr=indptr, indices=parsed.indices[keep], values=parsed.values[keep])
 
 

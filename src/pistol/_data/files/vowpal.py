@@ -33,7 +33,8 @@ def parse(piece: bytes, bits: int = BITS) -> tuple[bytes, Chunk, Any]:
     _vowpal.vowpal(text, mask, *reals, *own, counts)
     rows, entries = counts[_text.ROWS], counts[_text.ENTRIES]
     X = sp.csr_array(
-        (values[:entries], indices[:entries], indptr[: rows + 1].copy()), shape=(rows, 2**bits)
+        (values[:entries], indices[:entries], indptr[: rows + 1].astype(np.int32)),
+        shape=(rows, 2**bits),
     )
     X.sum_duplicates()
     return piece, Chunk(X, y[:rows].copy(), weight[:rows].copy()), counts
