@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from .._data.files.basics import Trouble, trouble
 from .._data.files.reading import FORMATS, Reader, threads_here
 from .._data.files.tables import Roles
 from .._data.files.vowpal import BITS
@@ -61,11 +60,6 @@ def reader_for(model: Any, reader: Reader, needed: bool) -> Reader:
     bits = width.bit_length() - 1 if width & (width - 1) == 0 else reader.bits
     roles = reader.roles._replace(features=features, needed=needed)
     return replace(reader, roles=roles, n_features=width, crop=True, bits=bits)
-
-
-def account(on_error: str) -> Trouble:
-    """What is done about malformed lines."""
-    return trouble(on_error)
 
 
 @contextmanager

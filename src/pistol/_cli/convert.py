@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 import typer
 
+from .._data.files.basics import trouble
 from . import common
 from .common import Data, Format, OnError, Target, ZeroBased
 
@@ -35,7 +36,7 @@ def convert(
     with common.one_line():
         reader, account = (
             common.reader_of(format, target, None, zero_based),
-            common.account(on_error),
+            trouble(on_error),
         )
         ways: dict[str, Any] = {".svm": _svmlight, **dict.fromkeys(TABLES, _table)}
         if output.suffix not in ways:

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from sklearn.base import is_classifier
 
+from .._data.files.basics import trouble
 from . import common
 from .common import Data, Format, Json, OnError, Target, WeightColumn, ZeroBased
 
@@ -31,7 +32,7 @@ def evaluate(
     with common.one_line():
         known = common.loaded(model)
         options = common.reader_of(format, target, weight_column, zero_based)
-        reader, account = common.reader_for(known, options, True), common.account(on_error)
+        reader, account = common.reader_for(known, options, True), trouble(on_error)
         facts = measured(known, reader.chunks(data, account))
         if account.skipped:
             facts["malformed lines"] = account.skipped

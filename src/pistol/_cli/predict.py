@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from sklearn.base import is_classifier
 
+from .._data.files.basics import trouble
 from . import common
 from .common import Data, Format, Json, OnError, Target, ZeroBased
 
@@ -44,7 +45,7 @@ def predict(
         if proba and not hasattr(known, "predict_proba"):
             raise ValueError("this model's loss has no probabilities; try --scores")
         reader = common.reader_for(known, common.reader_of(format, target, None, zero_based), False)
-        account = common.account(on_error)
+        account = trouble(on_error)
         out = stack.enter_context(output.open("w")) if output else sys.stdout
         for chunk in reader.chunks(data, account):
             for line in lines(known, chunk.X, proba, scores, as_json):

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._data.files.basics import STDIN, Chunk, DataFileError, Trouble, expand
 from .._data.files.reading import Reader
+from .._data.files.svmlight import MOST_FEATURES
 
 CLASSES = 100  # whole numbers of more values than this are no classes
 FEW = 20  # … nor are more than this, unless every one has 20 rows
@@ -26,32 +28,33 @@ class Survey(NamedTuple):
     dense: bool
 
 
-def look(paths: list[str], reader: Reader, on_error: str, task: str | None, classes: Any) -> Survey:
+def look(paths: list[str], reader: Reader, skip: bool, task: str | None, classes: Any) -> Survey:
     """Read the files once; of the standard input only the options tell."""
     files = expand(paths)
     for path in files:
         if path != STDIN and not Path(path).exists():
             raise DataFileError(f"{path} does not exist")
-    apart = Trouble(on_error == "skip")  # lines are counted when they are read again
+    classes = None if task == "regression" else classes
     if any(path == STDIN or not Path(path).is_file() for path in files):
-        if task is None and classes is None:
+        if task != "regression" and classes is None:
             raise DataFileError(
                 "data from the standard input are read once: say what they are, with "
                 "--task regression or with --classes and all labels"
             )
         return Survey(reader, files, None, classes, reader.n_features or 0, False)
-    reader = reader.sized(files, apart)
-    seen, rows, width, dense = Labels(), 0, 0, True
-    for chunk in reader.chunks(files, Trouble(on_error == "skip")):
-        if chunk.y is None:
+    seen, rows, width, dense = Labels(), 0, reader.n_features or 1, True
+    wide = replace(reader, n_features=reader.n_features or MOST_FEATURES)
+    for X, y, _ in wide.chunks(files, Trouble(skip)):
+        if y is None:
             raise DataFileError(f"{files[0]} has no targets")
-        rows, width = rows + len(chunk.y), chunk.X.shape[1]
-        dense = dense and not hasattr(chunk.X, "indptr")
-        seen.add(chunk.y)
+        sparse = sp.issparse(X)
+        found = X.shape[1] if X.shape[1] < MOST_FEATURES else int(X.indices.max(initial=0)) + 1
+        rows, width, dense = rows + len(y), max(width, found), dense and not sparse
+        seen.add(y)
     if not rows:
         raise DataFileError(f"{', '.join(files)}: there are no rows")
-    found = classes or seen.classes(task, rows)
-    return Survey(replace(reader, n_features=width), files, rows, found, width, dense)
+    labels = classes or seen.classes(task, rows)
+    return Survey(replace(reader, n_features=width), files, rows, labels, width, dense)
 
 
 class Labels:

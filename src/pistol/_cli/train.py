@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .._data.files.basics import trouble
 from . import common
 from .common import Data, Format, Json, OnError, Target, WeightColumn, ZeroBased
 
@@ -90,7 +91,7 @@ def train(
         _writable(output, "--output")
         reader = common.reader_of(format, target, weight_column, zero_based, bits, features)
         reader = replace(reader, piece=chunk_bytes)
-        survey = look(data, reader, on_error, task, _labels(classes))
+        survey = look(data, reader, trouble(on_error).skip, task, _labels(classes))
         parameters = {"random_state": seed} | ({"loss": loss} if loss else {})
         parameters |= {"drift": True} if drift else {}
         choice = choose(survey, learner, True if drift else stream, parameters)
@@ -106,7 +107,7 @@ def train(
         }  # fmt: skip
         kept = Checkpoints(output, seconds(checkpoint), job)
         if choice.whole:
-            model, progress = learn_whole(survey, choice, common.account(on_error))
+            model, progress = learn_whole(survey, choice, trouble(on_error))
         else:
             before = kept.resume() if resume else None
             if before:
@@ -134,7 +135,7 @@ def train(
             from .evaluate import measured
 
             known = common.reader_for(model, reader, needed=True)
-            facts["test"] = measured(model, known.chunks([test], common.account(on_error)))
+            facts["test"] = measured(model, known.chunks([test], trouble(on_error)))
         if plot:
             _plot(progress, plot, survey.classes is not None)
         common.show(facts, as_json)

@@ -13,6 +13,7 @@ from ..._compiled import text as _text
 from ..._compiled.types import Array
 from .basics import Chunk, DataFileError, Trouble, as_bytes, in_threads, line_at, pieces
 
+MOST_FEATURES = _text.MOST_FEATURES + 1
 PROBLEMS = {
     _text.NO_TARGET: "a target that is a number was expected",
     _text.NO_FEATURE: "a feature as number:value was expected",
@@ -121,5 +122,5 @@ def too_wide(path: str, parsed: Parsed, lines: int, first: int, width: int) -> s
 
 def scan(path: str, trouble: Trouble, first: int = 1, threads: int = 2) -> int:
     """How many features a file has."""
-    chunks = read_svmlight(path, trouble, first, _text.MOST_FEATURES + 1, threads)
+    chunks = read_svmlight(path, trouble, first, MOST_FEATURES, threads)
     return max((int(chunk.X.indices.max(initial=-1)) + 1 for chunk in chunks), default=0)
