@@ -96,25 +96,25 @@ def _bits(w, q):
     return (mantissa & np.uint64(2**52 - 1)) | (np.uint64(power) << np.uint64(52)), True
 
 
-@helper
+@helper(forceinline=True)
 def digit(text, at):
     """The digit at a place; more than 9 if there is none."""
     return np.uint64(text[at]) - ZERO
 
 
-@helper
+@helper(forceinline=True)
 def is_blank(c):
     """Whether this byte is a space, a tab or the like, but for the end of a line."""
     return c == 32 or c == 9 or c == 13 or c == 11 or c == 12
 
 
-@helper
+@helper(forceinline=True)
 def ends(c):
     """Whether a word ends before this byte: at a blank, a comment or the end of the line."""
     return c == 32 or c == 10 or c == 35 or is_blank(c)
 
 
-@helper
+@helper(forceinline=True)
 def number(text, at, values, bits, k):
     """Read the number at a place into values[k], which shares its memory with bits[k].
 
@@ -150,7 +150,7 @@ def number(text, at, values, bits, k):
         return at, True
     if -22 <= q <= 22 and w <= EXACT:
         value = np.float64(np.int64(w))
-        value = value / TENS[-q] if q < 0 else value * TENS[q]
+        value = value / TENS[np.uint64(-q)] if q < 0 else value * TENS[np.uint64(q)]
         values[k] = -value if negative else value
         return at, False
     if w == NOTHING or q < LEAST:
@@ -190,12 +190,12 @@ def wrong(counts, kind, at):
 @helper
 def _features(text, at, first, indices, values, bits, slow, counts):
     """Read the features of a line: what is wrong with it, and where."""
-    k, s, before = counts[ENTRIES], counts[SLOW], np.int64(first - 1)
+    k, s, before = np.uint64(counts[ENTRIES]), counts[SLOW], np.int64(first - 1)
     while True:
         while is_blank(text[at]):
             at += ONE
         if text[at] == 10 or text[at] == 35:
-            counts[ENTRIES], counts[SLOW] = k, s
+            counts[ENTRIES], counts[SLOW] = np.int64(k), s
             return FINE, at
         start, feature, d = at, NOTHING, digit(text, at)
         while d <= NINE and feature < LARGE:
@@ -216,11 +216,11 @@ def _features(text, at, first, indices, values, bits, slow, counts):
         if at == NOTHING or not ends(text[at]):
             return NO_VALUE, start
         if late:
-            slow[s, 0], slow[s, 1] = k, start
+            slow[s, 0], slow[s, 1] = np.int64(k), start
             s += 1
         before = np.int64(feature)
         indices[k] = before - first
-        k += 1
+        k += ONE
 
 
 _text = types.Array(types.uint8, 1, "C", readonly=True)
@@ -253,7 +253,7 @@ def svmlight(text, first, y, y_bits, indptr, indices, values, bits, slow, counts
             at += ONE
         if text[at] != 10 and text[at] != 35:
             entries, n, begin, kind = counts[ENTRIES], counts[ROWS], at, FINE
-            at, late = number(text, at, y, y_bits, n)
+            at, late = number(text, at, y, y_bits, np.uint64(n))
             if at == NOTHING or late or not ends(text[at]):
                 kind, at = NO_TARGET, begin
             else:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..._compiled.types import Array
 
-PIECE = 2**22  # bytes of text that are read together
+PIECE = 2**21  # bytes of text that are read together
 LONGEST = 2**28  # bytes of a line
 STDIN = "-"
 
