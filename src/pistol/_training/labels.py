@@ -15,9 +15,7 @@ KINDS = (*WHOLE, "float16", "float32", "float64")
 
 @dataclass(frozen=True)
 class Labels:
-    """Numbers or words; of the length that a letter stands for, if one is given."""
-
-    size: str | None = None
+    """A vector of numbers or words."""
 
     def write(self, value: Any, to: Written) -> Any:
         """Numbers as an array, words as a list."""
@@ -46,12 +44,10 @@ class Labels:
         else:
             out = array(found, source, KINDS)
             source.demand(out.ndim == 1 and not (out != out).any(), "must be labels")
-        if self.size:
-            source.fit(out.shape, (self.size,))
         return out
 
 
-LABELS, NAMES = Labels(), Labels("D")
+LABELS = Labels()
 
 
 @dataclass(frozen=True)

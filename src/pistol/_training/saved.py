@@ -25,7 +25,7 @@ from .drift import Challengers, Duel
 from .families import LinearFamily
 from .fitted import Columns, Counts, Fitted, Online, Stream, Window, challenging
 from .forms import FLAG, Either, Many, Maybe, Number, Numbers, OneOf, Record, Rows, Sized, Source
-from .labels import LABELS, NAMES
+from .labels import LABELS
 from .saved_learners import (
     COORDINATES,
     COUNT,
@@ -201,10 +201,15 @@ TASKS = OneOf((
         check=_check_outputs,
     ),
 ))  # fmt: skip
-COLUMNS = Record(
-    "columns", Columns, {"n": WIDTH, "names": Maybe(NAMES)},
-    check=lambda columns, source: source.fit((columns.n,), ("D",)),
-)  # fmt: skip
+
+
+def _check_columns(columns: Columns, source: Source) -> None:
+    """Names are those of the columns; D is how many numbers a row has."""
+    source.demand(columns.names is None or len(columns.names) == columns.n, "has other names")
+    source.fit((columns.n,), ("D",))
+
+
+COLUMNS = Record("columns", Columns, {"n": WIDTH, "names": Maybe(LABELS)}, check=_check_columns)
 ONLINE = Record("online", Online, {"rounds": NOT_NEGATIVE, "loss": Number(), "error": NOT_NEGATIVE})
 COUNTS = Record("counts", Counts, {"rows": COUNT, "rounds": COUNT, "size": POSITIVE})
 
