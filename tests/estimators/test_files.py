@@ -21,7 +21,7 @@ import pistol
 from pistol._estimators import files
 from pistol.losses import Loss, huber_loss, quantile_loss
 
-MUTATIONS = int(os.environ.get("PISTOL_MUTATIONS", "300"))
+MUTATIONS = int(os.environ.get("PISTOL_MUTATIONS", "150"))
 
 
 @pytest.fixture
