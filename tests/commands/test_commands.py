@@ -159,6 +159,9 @@ def test_convert(folder, tmp_path):
         (["train", "ROWS", "-o", "m", "--target", "z"], "no column 'z'"),
         (["train", "ROWS", "-o", "m", "--loss", "spam"], "unknown loss"),
         (["train", "-", "-o", "m"], "--task regression or with --classes"),
+        (["train", "ROWS", "-o", "m", "--test", "none.csv"], "none.csv does not exist"),
+        (["train", "ROWS", "-o", "m", "--plot", "p.png"], "add --stream"),
+        (["train", "-", "-o", "m", "--task", "regression", "--passes", "2"], "read once"),
         (["predict", "none", "ROWS"], "none"),
         (["predict", "ROWS", "ROWS"], "no model file"),
         (["evaluate", "MODEL", "none.csv"], "none.csv does not exist"),
@@ -181,6 +184,28 @@ def test_a_reader_that_stops_early_is_no_error(folder):
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert done.stdout in ("up\n", "down\n")
     assert done.stderr == ""
+
+
+def test_what_the_options_say_is_not_looked_for(tmp_path, monkeypatch):
+    """With all that a stream needs, the files are not read beforehand; the model is the same."""
+    X, y = table()
+    path = svm_of(X, (y == "up").astype(int), tmp_path / "rows.svm")
+    out = tmp_path / "m.pistol"
+    run("train", path, "-o", out, "--stream")
+    looked = out.read_bytes()
+    monkeypatch.setattr("pistol._cli.survey.Labels", None)
+    run("train", path, "-o", out, "--stream", "--classes", "0,1", "--features", 3)
+    assert out.read_bytes() == looked
+
+
+def test_an_interrupted_fit_leaves_no_model(folder, tmp_path, monkeypatch):
+    def fit(*args, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pistol.PistolClassifier, "fit", fit)
+    out = tmp_path / "m.pistol"
+    assert "interrupted" in run("train", folder / "rows.csv", "-o", out, code=130).stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_picture_of_the_learning_curve(folder, tmp_path):

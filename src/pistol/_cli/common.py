@@ -67,6 +67,9 @@ def one_line() -> Iterator[None]:
     """Errors about files, data and values end the command with one line and exit code 1."""
     try:
         yield
+    except KeyboardInterrupt:
+        typer.echo("pistol: interrupted", err=True)
+        raise typer.Exit(130) from None
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(141) from None

@@ -22,18 +22,21 @@ class Survey(NamedTuple):
 
     reader: Reader
     files: list[str]
-    rows: int | None  # None where the data can be read only once
+    rows: int | None  # None where nobody has counted them
     classes: list[Any] | None  # None for regression
     width: int
     dense: bool
+    once: bool = False  # whether the data can be read only once
 
 
-def look(paths: list[str], reader: Reader, skip: bool, task: str | None, classes: Any) -> Survey:
-    """Read the files once; of the standard input only the options tell."""
+def look(
+    paths: list[str], reader: Reader, skip: bool, task: str | None, classes: Any, stream: bool
+) -> Survey:
+    """Read the files once, unless the options say all that a stream needs.
+
+    Of the standard input only the options tell.
+    """
     files = expand(paths)
-    for path in files:
-        if path != STDIN and not Path(path).exists():
-            raise DataFileError(f"{path} does not exist")
     classes = None if task == "regression" else classes
     if any(path == STDIN or not Path(path).is_file() for path in files):
         if task != "regression" and classes is None:
@@ -41,6 +44,10 @@ def look(paths: list[str], reader: Reader, skip: bool, task: str | None, classes
                 "data from the standard input are read once: say what they are, with "
                 "--task regression or with --classes and all labels"
             )
+        return Survey(reader, files, None, classes, reader.n_features or 0, False, once=True)
+    text = any(reader.format_of(path) == "svmlight" for path in files)
+    told = (task == "regression" or classes is not None) and (reader.n_features or not text)
+    if stream and told:
         return Survey(reader, files, None, classes, reader.n_features or 0, False)
     seen, rows, width, dense = Labels(), 0, reader.n_features or 1, True
     wide = replace(reader, n_features=reader.n_features or MOST_FEATURES)

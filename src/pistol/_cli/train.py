@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .._data.files.basics import trouble
+from .._data.files.basics import STDIN, expand, trouble
 from . import common
 from .common import Data, Format, Json, OnError, Target, WeightColumn, ZeroBased
 
@@ -89,21 +89,30 @@ def train(
         if task not in (None, "classification", "regression"):
             raise ValueError(f"--task is classification or regression; got {task!r}")
         _writable(output, "--output")
+        if plot:
+            _writable(plot, "--plot")
+        if test and test != STDIN:
+            expand(test)
         reader = common.reader_of(format, target, weight_column, zero_based, bits, features)
         reader = replace(reader, piece=chunk_bytes)
-        survey = look(data, reader, trouble(on_error).skip, task, _labels(classes))
+        survey = look(
+            data, reader, trouble(on_error).skip, task, _labels(classes), bool(stream or drift)
+        )
         parameters = {"random_state": seed} | ({"loss": loss} if loss else {})
         parameters |= {"drift": True} if drift else {}
         choice = choose(survey, learner, True if drift else stream, parameters)
+        if choice.whole and plot:
+            raise ValueError("--plot shows how a stream is learned: add --stream")
         if choice.whole and passes:
             choice.parameters["passes"] = passes
-        if not choice.whole and survey.rows is None and (passes or 1) > 1:
+        if survey.once and (passes or 1) > 1:
             raise ValueError("several passes need files: the standard input is read once")
         job = {
-            "files": [[path, Path(path).stat().st_size if survey.rows else 0] for path in survey.files],
+            "files": [_stamp(path) for path in survey.files],
             "target": target, "weight": weight_column, "format": format, "learner": choice.learner,
             "classes": survey.classes, "parameters": choice.parameters, "passes": passes or 1,
             "on_error": on_error, "bits": bits, "chunk": chunk_bytes, "width": survey.width,
+            "zero_based": zero_based,
         }  # fmt: skip
         kept = Checkpoints(output, seconds(checkpoint), job)
         if choice.whole:
@@ -135,10 +144,18 @@ def train(
             from .evaluate import measured
 
             known = common.reader_for(model, reader, needed=True)
-            facts["test"] = measured(model, known.chunks([test], trouble(on_error)))
+            facts["test"] = measured(model, known.chunks(test, trouble(on_error)))
         if plot:
             _plot(progress, plot, survey.classes is not None)
         common.show(facts, as_json)
+
+
+def _stamp(path: str) -> list[Any]:
+    """A file's name, and what tells whether it was changed."""
+    if path == STDIN or not Path(path).is_file():
+        return [path]
+    state = Path(path).stat()
+    return [path, state.st_size, state.st_mtime_ns]
 
 
 def _writable(path: Path, option: str) -> None:
@@ -208,8 +225,6 @@ class Shown:
 
 def _plot(progress: Any, path: Path, error: bool) -> None:
     """Online loss and error as rows were learned."""
-    if not progress.curve:
-        raise ValueError("--plot needs a stream: add --stream")
     from matplotlib.figure import Figure
 
     rows, loss, wrong = zip(*progress.curve)

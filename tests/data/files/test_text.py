@@ -126,6 +126,7 @@ def test_a_malformed_line_is_named_or_left_out(rows, line, problem):
 
 def test_files_that_are_not_there(tmp_path):
     for path, problem in [("none.svm", "not exist"), ("*.svm", "no file"), ("a.doc", "the format")]:
+        (tmp_path / "a.doc").touch()
         with pytest.raises(DataFileError, match=problem):
             list(chunks(tmp_path / path))
     with pytest.raises(DataFileError, match="is a folder"):

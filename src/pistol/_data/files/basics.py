@@ -68,6 +68,8 @@ def expand(paths: Any) -> list[str]:
         found = sorted(glob(path)) if has_magic(path) and not Path(path).exists() else [path]
         if not found:
             raise DataFileError(f"{path}: no file has such a name")
+        if path != STDIN and not Path(found[0]).exists():
+            raise DataFileError(f"{path} does not exist")
         out += found
     if not out:
         raise ValueError("no file was given")

@@ -62,9 +62,8 @@ class Reader:
 
     def _read(self, path: str, trouble: Trouble) -> Iterator[Chunk]:
         kind = self.format_of(path)
-        if path != STDIN and not Path(path).is_file() and not Path(path).is_fifo():
-            problem = "is a folder" if Path(path).is_dir() else "does not exist"
-            raise DataFileError(f"{path} {problem}")
+        if path != STDIN and Path(path).is_dir():
+            raise DataFileError(f"{path} is a folder")
         if kind == "svmlight":
             first = 0 if self.zero_based else 1
             return read_svmlight(
