@@ -2,7 +2,8 @@
 
 A decimal number w · 10^q becomes the nearest double. If w and 10^|q| are doubles, one product or
 quotient does it. Otherwise w is multiplied by the first 128 bits of 5^q (Lemire 2021, "Number parsing
-at a gigabyte per second"). What that cannot tell, and numbers of more than 19 digits, Python reads.
+at a gigabyte per second"). Of more than 19 digits the first are taken. Where that leaves the last bit
+open, which is rare, Python reads the values of features again.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def _powers_of_five() -> np.ndarray:
 FIVES = _powers_of_five()
 TENS = 10.0 ** np.arange(23)
 NOTHING, ONE, NINE, TEN, ZERO = (np.uint64(n) for n in (0, 1, 9, 10, 48))
+INFINITE = np.uint64(0x7FF << 52)
 TWO_63, EXACT, LARGE = np.uint64(2**63), np.uint64(2**53), np.uint64(MOST_FEATURES + 1)
 LOW, HALF = np.uint64(2**32 - 1), np.uint64(32)
 
@@ -92,7 +94,7 @@ def _bits(w, q):
     if mantissa >= np.uint64(2**53):
         mantissa, power = np.uint64(2**52), power + 1
     if power >= 2047:
-        return np.uint64(0), False
+        return INFINITE, True
     return (mantissa & np.uint64(2**52 - 1)) | (np.uint64(power) << np.uint64(52)), True
 
 
@@ -118,7 +120,7 @@ def ends(c):
 def number(text, at, values, bits, k):
     """Read the number at a place into values[k], which shares its memory with bits[k].
 
-    Returns where it ends, 0 if there is none, and whether Python has to read it.
+    Returns where it ends, 0 if there is none, and whether its last bit is not certain.
     """
     negative = text[at] == 45
     if negative or text[at] == 43:
@@ -141,14 +143,17 @@ def number(text, at, values, bits, k):
         q = -np.int64(at - begin)
     if held == NOTHING:
         return NOTHING, False
+    cut = False
+    if held > DIGITS:
+        w, dropped = _first_digits(text, start, at)
+        q += dropped
+        cut = dropped > 0
     if text[at] == 101 or text[at] == 69:
         at, power = _exponent(text, at + ONE)
         if at == NOTHING:
             return at, False
         q += power
-    if held > DIGITS:
-        return at, True
-    if -22 <= q <= 22 and w <= EXACT:
+    if -22 <= q <= 22 and w <= EXACT and not cut:
         value = np.float64(np.int64(w))
         value = value / TENS[np.uint64(-q)] if q < 0 else value * TENS[np.uint64(q)]
         values[k] = -value if negative else value
@@ -157,10 +162,30 @@ def number(text, at, values, bits, k):
         values[k] = -0.0 if negative else 0.0
         return at, False
     if q > MOST:
-        return at, True
+        values[k] = -np.inf if negative else np.inf
+        return at, False
     found, certain = _bits(w, q)
+    if cut:  # the digits left out matter only where the next number is another double
+        next_, also = _bits(w + ONE, q)
+        certain = certain and also and found == next_
     bits[k] = found | TWO_63 if negative else found
     return at, not certain
+
+
+@helper
+def _first_digits(text, at, end):
+    """The first 19 digits of a number, from its first that is not zero on, and how many follow."""
+    w, held, dropped = np.uint64(0), np.uint64(0), np.int64(0)
+    while at < end:
+        d = digit(text, at)
+        if d <= NINE:
+            if held < DIGITS:
+                w = w * TEN + d
+                held += ONE if w != NOTHING else NOTHING
+            else:
+                dropped += 1
+        at += ONE
+    return w, dropped
 
 
 @helper
@@ -253,8 +278,8 @@ def svmlight(text, first, y, y_bits, indptr, indices, values, bits, slow, counts
             at += ONE
         if text[at] != 10 and text[at] != 35:
             entries, n, begin, kind = counts[ENTRIES], counts[ROWS], at, FINE
-            at, late = number(text, at, y, y_bits, np.uint64(n))
-            if at == NOTHING or late or not ends(text[at]):
+            at, _ = number(text, at, y, y_bits, np.uint64(n))
+            if at == NOTHING or not ends(text[at]):
                 kind, at = NO_TARGET, begin
             else:
                 kind, at = _features(text, at, first, indices, values, bits, slow, counts)

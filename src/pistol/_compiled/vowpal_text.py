@@ -98,8 +98,8 @@ def _front(text, at, bar, n, y, y_bits, weight, weight_bits):
             return FINE, at
         target, bits = (y, y_bits) if part == 0 else (weight, weight_bits)
         if part < 2:
-            place, late = number(text, start, target, bits, n)
-            if place != at or late or (part == 1 and not weight[n] >= 0):
+            place, _ = number(text, start, target, bits, n)
+            if place != at or (part == 1 and not weight[n] >= 0):
                 return NO_TARGET, start
     return FINE, at
 
@@ -116,8 +116,8 @@ def _names(text, at, indices, values, bits, mask, counts):
                 at += ONE
             seed = murmur(text, start, at, np.uint64(0)) if at > start else np.uint64(0)
             if text[at] == 58:
-                at, late = number(text, at + ONE, values, bits, k)
-                if at == NOTHING or late or not _stops(text[at]):
+                at, _ = number(text, at + ONE, values, bits, k)
+                if at == NOTHING or not _stops(text[at]):
                     return NO_VALUE, start
                 scale = values[k]
         while is_blank(text[at]):
@@ -132,8 +132,8 @@ def _names(text, at, indices, values, bits, mask, counts):
             at += ONE
         key, value = _hashed(text, start, at, seed), 1.0
         if text[at] == 58:
-            at, late = number(text, at + ONE, values, bits, k)
-            if at == NOTHING or late or not _stops(text[at]) or text[at] == 58:
+            at, _ = number(text, at + ONE, values, bits, k)
+            if at == NOTHING or not _stops(text[at]) or text[at] == 58:
                 return NO_VALUE, start
             value = values[k]
         indices[k], values[k] = np.int64(key & mask), value * scale

@@ -37,10 +37,21 @@ decimals = st.builds(
 @example("1.7976931348623157e308")
 @example("0.000000000000000000000000000000000000000000000000000000000001")
 @example("8.5e22")
+@example("0.00012345678901234567")
+@example("1e400")
+@example("9007199254740992.99999999999999999999999")
+@example("9007199254740993.00000000000000000000001")
 @example("123456789012345678e-30")
 def test_numbers_are_those_of_python(text):
     found = svmlight.parse(f"0 1:{text}\n".encode()).values
     assert found.tobytes() == np.array([float(text)]).tobytes()
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False).map(repr))
+def test_targets_and_values_of_vowpal_text_are_numbers_too(text):
+    assert svmlight.parse(f"{text}\n".encode()).y.tobytes() == np.array([float(text)]).tobytes()
+    _, (X, y, _), _ = vowpal.parse(f"{text} |a b:{text}\n".encode())
+    assert (y[0], X.sum()) == (float(text), float(text))
 
 
 matrices = st.integers(0, 2**32 - 1).map(
