@@ -166,8 +166,8 @@ START = Record(
 )  # fmt: skip
 
 
-def _dual(rule: Rule, kernels: Any, outputs: int, n_jobs: Any, **state: Any) -> Dual:
-    return _with(Dual(rule, kernels, outputs, n_jobs), state)
+def _dual(rule: Rule, kernels: Any, n_jobs: Any, since: Any, **state: Any) -> Dual:
+    return _with(Dual(rule, kernels, len(since), n_jobs), {"since": since, **state})
 
 
 def _with(learner: Any, state: dict[str, Any]) -> Any:
@@ -176,7 +176,6 @@ def _with(learner: Any, state: dict[str, Any]) -> Any:
 
 
 def _check_dual(learner: Dual, source: Source) -> None:
-    source.fit((learner.outputs,), ("K",))
     source.demand(learner.rule.potential in POTENTIALS, "has a potential for weights of features")
     _check_rows(learner.kernels, learner.support.rows.rows, learner.support.ids.n, source)
     _check_model(learner, source)
@@ -205,7 +204,7 @@ WEIGHTS = Numbers(("K", "w"))
 DUAL = Record(
     "dual", Dual,
     {
-        "rule": RULE, "kernels": KERNELS_OF_SUM, "outputs": COUNT, "n_jobs": JOBS, "S": SCALARS,
+        "rule": RULE, "kernels": KERNELS_OF_SUM, "n_jobs": JOBS, "S": SCALARS,
         "support": SUPPORT, "f_0": Maybe(START), "since": PER_OUTPUT,
     },
     make=_dual, own=("n", "f"), check=_check_dual,
