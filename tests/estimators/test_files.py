@@ -19,6 +19,7 @@ from sklearn.linear_model import SGDClassifier
 
 import pistol
 from pistol._estimators import files
+from pistol._training.forms import Source, Written
 from pistol.losses import Loss, huber_loss, quantile_loss
 
 MUTATIONS = int(os.environ.get("PISTOL_MUTATIONS", "150"))
@@ -137,6 +138,16 @@ def test_names_parameters_and_settings_are_kept(path):
     assert again.random_state.normal() == random_state.normal()
     with pytest.raises(ValueError, match=r"a was 1\.0 when training began and is 0\.25"):
         again.partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "value", [[1, "a"], ("b", 2.5), np.array([1, 3]), np.array(["x"])], ids=str
+)
+def test_parameters_may_be_lists_and_arrays(value):
+    to = Written()
+    found = files.PARAMETER.read(files.PARAMETER.write(value, to), Source(to.arrays))
+    assert type(found) is type(value)
+    np.testing.assert_array_equal(found, value)
 
 
 def test_predict_only_predicts_the_same_and_learns_no_more(machine, rows, scores, path):

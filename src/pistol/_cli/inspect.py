@@ -40,7 +40,7 @@ def described(model: Any) -> dict[str, Any]:
     changed = {
         name: str(value) if callable(value) or not _plain(value) else value
         for name, value in model.get_params(deep=False).items()
-        if name != "random_state" and value != getattr(type(model)(), name)
+        if name != "random_state" and repr(value) != repr(getattr(type(model)(), name))
     }
     facts = {
         "rows": fitted.counts.rows, "rounds": model.t_, "passes": model.passes_,

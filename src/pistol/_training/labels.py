@@ -62,6 +62,10 @@ class Parameter:
             value = value.item()
         if value is None or isinstance(value, bool | int | float | str):
             return value
+        if isinstance(value, np.ndarray):
+            return {"array": LABELS.write(value, to)}
+        if isinstance(value, list | tuple):
+            return {type(value).__name__: [self.write(part, to) for part in value]}
         if isinstance(value, dict):
             pairs = [[self.write(part, to) for part in item] for item in value.items()]
             return {"pairs": pairs}
@@ -89,6 +93,11 @@ class Parameter:
             )
             source.demand(pairs, "must be pairs")
             return dict(content)
+        if kind in ("list", "tuple"):
+            source.demand(isinstance(content, list) and all(map(_plain, content)), "must be plain")
+            return content if kind == "list" else tuple(content)
+        if kind == "array":
+            return LABELS.read(content, source)
         if kind == "loss":
             return self.loss.read(content, source)
         source.demand(kind == "random state", f"is of an unknown kind: {kind!r:.40}")
