@@ -2,6 +2,7 @@
 
 from ._compiled.warmup import warmup
 from ._estimators.baselines import AveragedSGDClassifier, KernelPerceptron
+from ._estimators.encoder import TableEncoder, TableWarning
 from ._estimators.files import ModelFileError
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
@@ -17,6 +18,8 @@ __all__ = [
     "ModelFileError",
     "PistolClassifier",
     "PistolRegressor",
+    "TableEncoder",
+    "TableWarning",
     "__version__",
     "load",
     "warmup",

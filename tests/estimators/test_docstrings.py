@@ -7,9 +7,8 @@ from numpydoc.docscrape import NumpyDocString
 
 import pistol
 
-ESTIMATORS = [
-    getattr(pistol, name) for name in pistol.__all__ if hasattr(getattr(pistol, name), "fit")
-]
+NAMED = [getattr(pistol, name) for name in pistol.__all__]
+ESTIMATORS = [value for value in NAMED if hasattr(value, "get_params")]
 PUBLIC = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score", "save")
 
 # Descriptions that differ, and why.

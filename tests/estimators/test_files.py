@@ -297,6 +297,15 @@ def examples():
     yield pistol.PistolClassifier(passes=1).fit(sp.csr_array(X), y), X
     yield pistol.LinearPistolClassifier().partial_fit(X, y.astype(str)), X
     yield pistol.LinearPistolRegressor(per_coordinate=False).partial_fit(X, y), X
+    columns = {
+        "a": np.where(X[:, 0] > 1, np.nan, X[:, 0]), "b": np.tile(["u", "v", "w", "x"], 10),
+        "c": np.tile(["no", "yes"], 20), "d": [f"word {i // 2}" for i in range(40)],
+    }  # fmt: skip
+    frame = pytest.importorskip("pandas").DataFrame(columns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pistol._data.encoder.MOST", 8)
+        yield pistol.PistolClassifier(passes=1).fit(frame, y > 1), frame
+        yield pistol.LinearPistolRegressor().partial_fit(frame, y), frame
     wide = sp.csr_array((X.ravel(), np.tile([1, 70_000, 99_999], 40), 3 * np.arange(41)))
     yield pistol.LinearPistolClassifier(passes=1).fit(wide, y), wide
 
@@ -397,7 +406,7 @@ def mutate(rng, header, arrays):
     return header, arrays | {name: x}
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore")
 def test_forged_files_do_no_harm(models, path):
     """Someone who knows the format changes it and makes the checksum fit."""
     loaded = 0

@@ -26,6 +26,7 @@ OTHER = {
     "passes": 7,
     "orders": 3,
     "drift": True,
+    "categorical_features": None,
     "random_state": 5,
     "class_weight": {0: 2.0, 1: 1.0},
     "n_jobs": 1,

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _get_feature_names,
-    check_array,
-    check_X_y,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, check_array
 
 from .._compiled.rows import sq_norms
 from .._compiled.types import MAX_NORM_SQ, MAX_TARGET, Array
@@ -29,29 +24,7 @@ LAYOUT: dict[str, Any] = {
 }
 
 
-def check_first(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, Array | None]:
-    """Rows and targets of a first call, and the names of the features where X has any."""
-    names = _get_feature_names(X)
-    X, y = check_X_y(X, y, multi_output=True, estimator=estimator, **LAYOUT)
-    return usable(X, names), y, names
-
-
-def check_more(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Rows and targets of a later call: the same features as in the first."""
-    X, y = validate_data(estimator, X, y, reset=False, multi_output=True, **LAYOUT)
-    return usable(X, _names(estimator)), y
-
-
-def check_rows(estimator: Any, X: Any) -> Any:
-    """Rows to predict: the same features as those that were learned."""
-    return usable(validate_data(estimator, X, reset=False, **LAYOUT), _names(estimator))
-
-
-def _names(estimator: Any) -> Array | None:
-    return getattr(estimator, "feature_names_in_", None)
-
-
-def usable(X: Any, names: Array | None) -> Any:
+def usable(X: Any, names: Sequence[Any] | Array | None) -> Any:
     """X, if its values are finite and its norms leave room for arithmetic; CSR in canonical form."""
     if sp.issparse(X):
         X = canonical(X)
@@ -65,7 +38,7 @@ def usable(X: Any, names: Array | None) -> Any:
     return X
 
 
-def _refuse_values(X: Any, names: Array | None) -> None:
+def _refuse_values(X: Any, names: Sequence[Any] | Array | None) -> None:
     """Say where the first value is that is not finite, if there is one."""
     values = X.data if sp.issparse(X) else X
     bad = np.argwhere(~np.isfinite(values))

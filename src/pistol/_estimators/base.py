@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -16,12 +17,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compiled.types import Array, read_only
+from .._data.encoder import learn_encoder
+from .._data.intake import Columns, Intake, check_first, check_more, check_rows
+from .._data.notices import notices, say
 from .._data.ordering import as_given, check_size, round_size
-from .._data.validation import check_count, check_first, check_more, check_rows, check_weight
+from .._data.tables import Table
+from .._data.validation import check_count, check_weight, usable
 from .._learners import Finished, Rule
 from .._training.batch import Problem, Setup, train
 from .._training.families import Data, Family
-from .._training.fitted import Columns, Fitted, calibrated, marked, roll_back
+from .._training.fitted import Fitted, calibrated, marked, roll_back
 from .._training.stream import begin_stream, learn_stream, widened
 from .._training.tasks import Task
 from .._training.watch import Watch
@@ -55,7 +60,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
             Training rows.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or targets.
@@ -74,18 +79,21 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         recipe = self._recipe(SimpleNamespace(**settings))
         check_count("passes", self.passes, auto=True)
         check_count("orders", self.orders, auto=True, none="the rows as they come")
-        X, y, names = check_first(self, X, _given(self, y))
-        task = recipe.task(y, None)
-        data = _prepared(self, recipe.family, task, X, y, sample_weight, 0, whole=True)
+        intake = check_first(self, X, _given(self, y))
+        task = recipe.task(intake.y, None)
+        ready = _prepared(
+            self, recipe.family, task, intake, sample_weight, None, True, self.orders is None
+        )
         setup = Setup(
             self.passes,
             self.orders,
             lambda: check_random_state(settings["random_state"]),
-            Columns(X.shape[1], names),
-            X.shape[0],
+            ready.columns,
+            ready.n_rows,
             settings,
         )
-        problem = Problem(task, recipe.family, recipe.rule, recipe.drift)
+        problem = Problem(task, ready.family, recipe.rule, recipe.drift)
+        data = ready.data
         self.fitted_ = calibrated(train(data, problem, setup, watch), data.X, data.weight)
         return self
 
@@ -153,8 +161,8 @@ def _learn_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: An
     recipe = estimator._recipe(SimpleNamespace(**settings))
     known: Fitted | None = getattr(estimator, "fitted_", None)
     if known is None:
-        X, y, names = check_first(estimator, X, _given(estimator, y))
-        task, family, n = recipe.task(y, classes), recipe.family, 0
+        intake = check_first(estimator, X, _given(estimator, y))
+        task, family = recipe.task(intake.y, classes), recipe.family
     else:
         _check_settings(settings, known.settings)
         if isinstance(known.learners[0], Finished):
@@ -162,20 +170,22 @@ def _learn_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: An
                 "this model was saved with predict_only=True and cannot learn on; save it without, or "
                 "call fit to begin anew"
             )
-        X, y = check_more(estimator, X, _given(estimator, y))
-        task, family, n = known.task, known.family, known.counts.rows
-    data = _prepared(estimator, family, task, X, y, sample_weight, n, whole=False)
-    problem = Problem(task, family, recipe.rule, recipe.drift)
+        intake = check_more(estimator, X, _given(estimator, y), known.columns)
+        task, family = known.task, known.family
+    ready = _prepared(estimator, family, task, intake, sample_weight, known, False, True)
+    data = ready.data
+    problem = Problem(task, ready.family, recipe.rule, recipe.drift)
     if known is None:
-        size, columns = round_size(data.weight), Columns(X.shape[1], names)
-        known = begin_stream(data, problem, None, size, columns, settings)
+        size = round_size(data.weight)
+        known = begin_stream(data, problem, None, size, ready.columns, settings)
+    known = replace(known, columns=ready.columns)
     check_size(data.weight, known.counts.size)
     known = widened(known, data.X)
     rounds = as_given(data.weight, known.counts.size)
     marks = marked(known, data.X)
     try:
         watch.begin(1)
-        new = learn_stream(known, data, rounds, problem, 1, X.shape[0], watch)
+        new = learn_stream(known, data, rounds, problem, 1, ready.n_rows, watch)
         estimator.fitted_ = watch.end(new)  # nothing may follow: it could be interrupted
     except BaseException:
         roll_back(marks)
@@ -206,7 +216,8 @@ def settled(estimator: Any) -> Fitted:
 def scores(estimator: Any, X: Any) -> tuple[Fitted, Array]:
     """What an estimator has learned, and its scores of shape (rows, outputs)."""
     check_is_fitted(estimator, "fitted_")
-    rows, known = check_rows(estimator, X), settled(estimator)
+    known = settled(estimator)
+    rows = check_rows(estimator, X, known.columns)
     return known, np.concatenate(list(known.scores(rows)))
 
 
@@ -217,29 +228,65 @@ def _given(estimator: Any, y: Any) -> Any:
     return y
 
 
+def table_tags(tags: Any, categorical: bool = True) -> Any:
+    """Tags of an estimator whose X may be a table with words and gaps."""
+    tags.input_tags.allow_nan = tags.input_tags.string = True
+    tags.input_tags.categorical = categorical
+    return tags
+
+
+class _Ready(NamedTuple):
+    """Rows with encoded targets and weights, and what is known about the columns they come from."""
+
+    data: Data
+    family: Family
+    columns: Columns
+    n_rows: int  # rows given, those of weight zero included
+
+
 def _prepared(
     estimator: Any,
     family: Family,
     task: Any,
-    X: Any,
-    y: Any,
+    intake: Intake,
     sample_weight: Any,
-    n: int,
+    known: Fitted | None,
     whole: bool,
-) -> Data:
+    stream: bool,
+) -> _Ready:
     """Checked rows with encoded targets and weights; rows of weight zero are dropped."""
-    family.check(X, None if whole else slice(n, n + X.shape[0]))
-    weight = check_weight(sample_weight, X, zero=n > 0)
+    X, y, columns = intake
+    n_rows, n = intake.rows, 0 if known is None else known.counts.rows
+    if columns.plain:
+        family.check(X, None if whole else slice(n, n + n_rows))
+    weight = check_weight(sample_weight, y, zero=n > 0)
     Y = task.encode(y)
     if getattr(estimator, "class_weight", None) is not None:
         weight = task.row_weight(estimator.class_weight, y, weight)
         if whole and not weight.any():
             raise ValueError("class_weight times sample_weight is zero for all rows")
-    ids = np.arange(n, n + X.shape[0])
-    if weight.all():
-        return Data(X, read_only(Y), weight, ids)
-    keep = np.flatnonzero(weight)
-    return Data(X[keep], read_only(Y[keep]), weight[keep], ids[keep])
+    ids = np.arange(n, n + n_rows)
+    if not weight.all():
+        keep = np.flatnonzero(weight)
+        X = X.among(keep) if isinstance(X, Table) else X[keep]
+        Y, weight, ids = Y[keep], weight[keep], ids[keep]
+    if not columns.plain:
+        columns, X = _encoded(columns, X, Y, weight, task, stream)
+        assert columns.encoder is not None
+        family = family.laid_out(columns.encoder.layout) if known is None else family
+    return _Ready(Data(X, read_only(Y), weight, ids), family, columns, n_rows)
+
+
+def _encoded(
+    columns: Columns, table: Table, Y: Array, weight: Array, task: Any, stream: bool
+) -> tuple[Columns, Any]:
+    """What is known of the columns after these rows, and the rows as numbers."""
+    if columns.encoder is None:
+        encoder, X = learn_encoder(table, Y, weight, stream)
+        say(notices(table, Y, getattr(task, "classes", None)))
+    else:
+        encoder, X = columns.encoder.then(table, Y, weight)
+    return columns._replace(encoder=encoder), usable(X, encoder.feature_names)
 
 
 def _settings(estimator: Any) -> dict[str, Any]:
@@ -262,4 +309,6 @@ def _same(value: Any, before: Any) -> bool:
     """Whether a parameter is what it was; losses are alike if all their parts are."""
     if isinstance(value, Loss) and isinstance(before, Loss):
         return vars(value) == vars(before)
+    if isinstance(value, np.ndarray) or isinstance(before, np.ndarray):
+        return np.array_equal(value, before)
     return bool(value is before or value == before)

@@ -40,6 +40,10 @@ class AveragedSGDClassifier(Classifier, Estimator):
         How many times `fit` goes over the rows.
     orders : int or None, default=1
         Shuffled orders whose models are averaged; None learns the rows in the order given.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories, for tables. "from_dtype": those of categories, enums and
+        strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
+        are numbers. None: only words are categories; categories that are numbers are numbers.
     random_state : int, RandomState or None, default=None
         Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
@@ -85,6 +89,7 @@ class AveragedSGDClassifier(Classifier, Estimator):
         average: str | None = "uniform",
         passes: int = 1,
         orders: int | None = 1,
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -99,6 +104,7 @@ class AveragedSGDClassifier(Classifier, Estimator):
         self.average = average
         self.passes = passes
         self.orders = orders
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -143,6 +149,10 @@ class KernelPerceptron(Classifier, Estimator):
         How many times `fit` goes over the rows.
     orders : int or None, default=1
         Shuffled orders whose models are averaged; None learns the rows in the order given.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories, for tables. "from_dtype": those of categories, enums and
+        strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
+        are numbers. None: only words are categories; categories that are numbers are numbers.
     random_state : int, RandomState or None, default=None
         Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
@@ -186,6 +196,7 @@ class KernelPerceptron(Classifier, Estimator):
         average: str | None = None,
         passes: int = 1,
         orders: int | None = 1,
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -198,6 +209,7 @@ class KernelPerceptron(Classifier, Estimator):
         self.average = average
         self.passes = passes
         self.orders = orders
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.class_weight = class_weight
         self.n_jobs = n_jobs

@@ -8,7 +8,7 @@ from .._training.families import KernelFamily
 from .._training.tasks import classification, regression
 from ..losses import Loss
 from . import views
-from .base import Estimator, Recipe
+from .base import Estimator, Recipe, table_tags
 from .rules import pistol_rule
 from .tasks import Classifier, Regressor
 
@@ -25,7 +25,8 @@ def kernel_tags(estimator: Any, tags: Any) -> Any:
     """Tags of an estimator whose X may be sparse rows or a Gram matrix."""
     gram = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
     tags.input_tags.sparse, tags.input_tags.pairwise = not gram, gram
-    return tags
+    own = isinstance(estimator.kernel, str) and estimator.kernel == "auto"
+    return tags if gram else table_tags(tags, categorical=own)
 
 
 class PistolClassifier(Classifier, Estimator):
@@ -78,6 +79,10 @@ class PistolClassifier(Classifier, Estimator):
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories, for tables. "from_dtype": those of categories, enums and
+        strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
+        are numbers. None: only words are categories; categories that are numbers are numbers.
     random_state : int, RandomState or None, default=None
         Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
@@ -111,7 +116,7 @@ class PistolClassifier(Classifier, Estimator):
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
-        Number of features.
+        Number of features, or of the columns of a table.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, where X had any.
 
@@ -148,6 +153,7 @@ class PistolClassifier(Classifier, Estimator):
         scaling: bool | str = True,
         metric: bool = True,
         drift: bool = False,
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -166,6 +172,7 @@ class PistolClassifier(Classifier, Estimator):
         self.scaling = scaling
         self.metric = metric
         self.drift = drift
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -243,6 +250,10 @@ class PistolRegressor(Regressor, Estimator):
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories, for tables. "from_dtype": those of categories, enums and
+        strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
+        are numbers. None: only words are categories; categories that are numbers are numbers.
     random_state : int, RandomState or None, default=None
         Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     n_jobs : int or None, default=None
@@ -271,7 +282,7 @@ class PistolRegressor(Regressor, Estimator):
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
-        Number of features.
+        Number of features, or of the columns of a table.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, where X had any.
 
@@ -301,6 +312,7 @@ class PistolRegressor(Regressor, Estimator):
         scaling: bool | str = True,
         metric: bool = True,
         drift: bool = False,
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -318,6 +330,7 @@ class PistolRegressor(Regressor, Estimator):
         self.scaling = scaling
         self.metric = metric
         self.drift = drift
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

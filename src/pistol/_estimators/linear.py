@@ -8,7 +8,7 @@ from .._training.families import LinearFamily
 from .._training.tasks import classification, regression
 from ..losses import Loss
 from . import views
-from .base import Estimator, Recipe
+from .base import Estimator, Recipe, table_tags
 from .rules import RuleOf, pistol_rule
 from .tasks import Classifier, Regressor
 
@@ -31,7 +31,7 @@ def linear_rule(p: Any, anytime: tuple[float, float]) -> RuleOf:
 def linear_tags(tags: Any) -> Any:
     """Tags of an estimator whose X may be sparse."""
     tags.input_tags.sparse = True
-    return tags
+    return table_tags(tags)
 
 
 class LinearPistolClassifier(Classifier, Estimator):
@@ -73,6 +73,10 @@ class LinearPistolClassifier(Classifier, Estimator):
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories, for tables. "from_dtype": those of categories, enums and
+        strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
+        are numbers. None: only words are categories; categories that are numbers are numbers.
     random_state : int, RandomState or None, default=None
         Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     class_weight : dict, "balanced" or None, default=None
@@ -85,7 +89,7 @@ class LinearPistolClassifier(Classifier, Estimator):
     classes_ : array of shape (n_classes,)
         The labels.
     coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_)
-        Weights of the features.
+        Weights of the features; for a table, of the columns that it was encoded as.
     intercept_ : array of shape (1,) or (n_classes,)
         The learned constants.
     passes_ : int
@@ -98,7 +102,7 @@ class LinearPistolClassifier(Classifier, Estimator):
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
-        Number of features.
+        Number of features, or of the columns of a table.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, where X had any.
 
@@ -125,6 +129,7 @@ class LinearPistolClassifier(Classifier, Estimator):
         orders: int | str | None = "auto",
         scaling: bool = True,
         drift: bool = False,
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         class_weight: Any = None,
         verbose: bool = False,
@@ -139,6 +144,7 @@ class LinearPistolClassifier(Classifier, Estimator):
         self.orders = orders
         self.scaling = scaling
         self.drift = drift
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.class_weight = class_weight
         self.verbose = verbose
@@ -201,6 +207,10 @@ class LinearPistolRegressor(Regressor, Estimator):
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories, for tables. "from_dtype": those of categories, enums and
+        strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
+        are numbers. None: only words are categories; categories that are numbers are numbers.
     random_state : int, RandomState or None, default=None
         Seeds the shuffled orders. They depend on the content of the rows, not on how X is sorted.
     verbose : bool, default=False
@@ -209,7 +219,8 @@ class LinearPistolRegressor(Regressor, Estimator):
     Attributes
     ----------
     coef_ : array of shape (n_features_in_,) or (n_outputs, n_features_in_)
-        Weights of the features; with "poisson" those of the logarithm of the mean.
+        Weights of the features; for a table, of the columns that it was encoded as. With "poisson"
+        those of the logarithm of the mean.
     intercept_ : float or array of shape (n_outputs,)
         The learned constant.
     passes_ : int
@@ -221,7 +232,7 @@ class LinearPistolRegressor(Regressor, Estimator):
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
-        Number of features.
+        Number of features, or of the columns of a table.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features, where X had any.
 
@@ -247,6 +258,7 @@ class LinearPistolRegressor(Regressor, Estimator):
         orders: int | str | None = "auto",
         scaling: bool = True,
         drift: bool = False,
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -260,6 +272,7 @@ class LinearPistolRegressor(Regressor, Estimator):
         self.orders = orders
         self.scaling = scaling
         self.drift = drift
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
 

@@ -47,7 +47,7 @@ class Classifier(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
             Training rows.
         y : array-like of shape (n_samples,)
             Labels.
@@ -75,7 +75,7 @@ class Classifier(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
             Rows to score.
 
         Returns
@@ -91,7 +91,7 @@ class Classifier(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
             Rows to label.
 
         Returns
@@ -111,7 +111,7 @@ class Classifier(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
             Rows to score.
 
         Returns
@@ -135,7 +135,7 @@ class Regressor(RegressorMixin):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
             Training rows.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
@@ -154,7 +154,7 @@ class Regressor(RegressorMixin):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
             Rows to predict.
 
         Returns

@@ -56,6 +56,10 @@ def _importances(estimator: Any) -> Array:
     squares = mean_squares(model, some, np.ones(some.shape[0]))
     weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
     squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
+    columns = fitted(estimator).columns
+    if columns.encoder is not None and not columns.plain:
+        layout = columns.encoder.layout
+        squares = layout.by_column(layout.pooled(squares, some))
     return squares / max(squares.sum(), 1e-300)
 
 

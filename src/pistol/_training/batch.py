@@ -12,12 +12,13 @@ import numpy as np
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE
+from .._data.intake import Columns
 from .._data.metric import weighted
 from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
 from .._learners import Chunk, Learner, Rule
 from ..losses import Loss
 from .families import Candidate, Data, Family
-from .fitted import Columns, Counts, Fitted, Online
+from .fitted import Counts, Fitted, Online
 from .metric import Level, levels
 from .plan import Plan, Race, make_plan
 from .race import Contest, Folds, Racer, Run, assign_folds, one_pass

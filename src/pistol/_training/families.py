@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -15,6 +15,7 @@ from .._compiled.threads import Workers
 from .._compiled.types import Array, pick
 from .._data.bends import Bent, bent_scaler
 from .._data.fences import fences_of, within_stored
+from .._data.layout import Layout
 from .._data.metric import Weighted
 from .._data.ordering import content, mix
 from .._data.origin import OriginScaler, origin_scaler
@@ -113,8 +114,14 @@ class Family(Protocol):
 
     scout: ClassVar[int]  # the number of the candidate whose gradients say which features matter
 
+    def laid_out(self, layout: Layout) -> Family:
+        """The family for rows in which some columns belong together."""
+
     def metrics(self, Z: Any) -> int:
         """How many times a race may find a metric for these scaled rows."""
+
+    def pooled(self, squares: Array, Z: Any) -> Array:
+        """Mean squared derivatives, alike for columns of scaled rows that belong together."""
 
     def compact(self, Z: Any) -> Any:
         """Scaled rows as they are kept where there are many."""
@@ -140,6 +147,7 @@ class KernelFamily:
     scaling: bool | str = True
     n_jobs: int | None = None
     metric: bool = True
+    layout: Layout | None = None  # of encoded tables
 
     @classmethod
     def checked(cls, *parameters: Any) -> KernelFamily:
@@ -195,19 +203,38 @@ class KernelFamily:
         if not (self.auto and self.scaling):
             return Unscaled(X.shape[1])
         standard = self.scaling == "standard"
-        return scaler_of(X, weight) if standard else bent_scaler(X, weight, *sample)
+        scaler = scaler_of(X, weight) if standard else bent_scaler(X, weight, *sample)
+        return (
+            scaler
+            if self.layout is None
+            else self.layout.levelled(scaler, self.layout.means(X, weight))
+        )
+
+    def laid_out(self, layout: Layout) -> KernelFamily:
+        """One-hot columns of a category count as one feature."""
+        return replace(self, layout=layout)
+
+    def pooled(self, squares: Array, Z: Any) -> Array:
+        """The mean over one-hot columns of a category."""
+        return squares if self.layout is None else self.layout.pooled(squares, Z)
+
+    def _varying(self, scaler: Any) -> float:
+        """In how many features the rows differ, as if all of these counted the same."""
+        if self.layout is not None and self.layout.hot.any():
+            return max(self.layout.count(scaler.varies), 1)
+        return _varying(scaler)
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
         """All sums of kernels, or the one kernel that was named."""
         if not self.auto:
             return [self.usual(Z, weight, scaler)]
         square = typical_square(Z, weight)
-        return [each.kernels(square, _varying(scaler)) for each in SUMS]
+        return [each.kernels(square, self._varying(scaler)) for each in SUMS]
 
     def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
         """The mixed sum, or the one kernel that was named."""
         if self.auto:
-            return MIXED.kernels(typical_square(Z, weight), _varying(scaler))
+            return MIXED.kernels(typical_square(Z, weight), self._varying(scaler))
         gamma = self.gamma
         if isinstance(gamma, str):
             gamma = scale_gamma(Z, weight) if gamma == "scale" else 1.0 / Z.shape[1]
@@ -262,7 +289,7 @@ class KernelFamily:
         square = _typical_square(moments, now)
         if (now is scaler or scaler.near(now)) and near(known.typical_sq, square):
             return None
-        kernels = MIXED.kernels(square, _varying(now))
+        kernels = MIXED.kernels(square, self._varying(now))
 
         def carry(learner: Dual) -> None:
             learner.rescale(lambda Z: now.transform(scaler.inverse_transform(Z)), kernels)
@@ -277,7 +304,8 @@ class KernelFamily:
             return Weighted(self._rescaled(moments, scaler.scaler), scaler.weight)
         if isinstance(scaler, Bent):
             return Bent(self._rescaled(moments, scaler.scaler))
-        return moments.scaler(scaler.centred).faintly()
+        now = moments.scaler(scaler.centred).faintly()
+        return now if self.layout is None else self.layout.levelled(now, moments.mean)
 
 
 @dataclass(frozen=True)
@@ -339,9 +367,17 @@ class LinearFamily:
 
     scout: ClassVar[int] = 0
 
+    def laid_out(self, layout: Layout) -> LinearFamily:
+        """The same: each column has a scale of its own."""
+        return self
+
     def metrics(self, Z: Any) -> int:
         """Never: the weights of a linear model say it all."""
         return 0
+
+    def pooled(self, squares: Array, Z: Any) -> Array:
+        """The squares themselves."""
+        return squares
 
     def compact(self, Z: Any) -> Any:
         """The rows as they are."""

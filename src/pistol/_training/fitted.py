@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .._compiled.rows import like
 from .._compiled.types import Array
+from .._data.intake import Columns
 from .._data.scaling import Moments
 from .._data.targets import LogScaler, Recent, TargetScaler
 from .._learners import Chunk, Learner, Rule
@@ -20,13 +21,6 @@ from .drift import Challengers
 from .tasks import Task, summed_loss
 
 ROWS = 3840  # rows that are scaled and scored together: a multiple of the block of the tiles
-
-
-class Columns(NamedTuple):
-    """How many features there are, and their names where X has any."""
-
-    n: int
-    names: Array | None = None
 
 
 class Online(NamedTuple):

@@ -56,7 +56,7 @@ def levels(
         best = level
         if number == rounds or not promising:
             break
-        weights = _learn_weights(contest, racers[family.scout], weights)
+        weights = _learn_weights(contest, family, racers[family.scout], weights)
     assert best is not None
     for leader in contest.race(best.racers, most):
         yield best._replace(best=leader)
@@ -100,7 +100,7 @@ def _makers(
     return family.runs(candidates, data, rule, contest.threads)
 
 
-def _learn_weights(contest: Contest, scout: Racer, before: Array | None) -> Array:
+def _learn_weights(contest: Contest, family: Family, scout: Racer, before: Array | None) -> Array:
     """The metric that the gradients of a candidate suggest, for each fold."""
     if scout.done < SHORT and not scout.still:
         contest.go_on([scout], SHORT)
@@ -111,6 +111,7 @@ def _learn_weights(contest: Contest, scout: Racer, before: Array | None) -> Arra
         at = at[:: max(1, len(at) // SAMPLE)]
         model: Any = run.expansion()
         squares = mean_squares(model, model.rows[rounds.rows[at]], rounds.r[at])
+        squares = family.pooled(squares, model.rows)
         weight = np.ones(len(squares)) if before is None else before[i]
         found.append(metric_weights(weight, squares))
     return np.array(found)

@@ -14,8 +14,10 @@ import scipy.sparse as sp
 
 from .._compiled.slots import Slots
 from .._data.bends import Bent
+from .._data.intake import Columns
 from .._data.metric import Weighted
 from .._data.origin import OriginScaler
+from .._data.parts import Number as Plain
 from .._data.scaling import Moments, Scaler, Unscaled
 from .._data.seen import Seen
 from .._data.targets import LogScaler, Recent, TargetScaler
@@ -23,9 +25,10 @@ from .._learners import Coordinates, Dual, Finished, Primal
 from .._learners.models import Expansion, Linear
 from .drift import Challengers, Duel
 from .families import LinearFamily
-from .fitted import Columns, Counts, Fitted, Online, Stream, Window, challenging
+from .fitted import Counts, Fitted, Online, Stream, Window, challenging
 from .forms import FLAG, Either, Many, Maybe, Number, Numbers, OneOf, Record, Rows, Sized, Source
 from .labels import LABELS
+from .saved_encoder import ENCODER
 from .saved_learners import (
     COORDINATES,
     COUNT,
@@ -206,10 +209,21 @@ TASKS = OneOf((
 def _check_columns(columns: Columns, source: Source) -> None:
     """Names are those of the columns; D is how many numbers a row has."""
     source.demand(columns.names is None or len(columns.names) == columns.n, "has other names")
-    source.fit((columns.n,), ("D",))
+    encoder = columns.encoder
+    if encoder is not None:
+        source.demand(len(encoder.names) == columns.n, "has an encoder of other columns")
+        numbers = all(isinstance(part, Plain) for part in encoder.parts)
+        source.demand(numbers or not columns.plain, "has an encoder that is not plain")
+    source.demand(columns.plain or encoder is not None, "has no encoder")
+    source.fit((columns.n if columns.plain or encoder is None else encoder.width,), ("D",))
 
 
-COLUMNS = Record("columns", Columns, {"n": WIDTH, "names": Maybe(LABELS)}, check=_check_columns)
+COLUMNS = Record(
+    "columns",
+    Columns,
+    {"n": WIDTH, "names": Maybe(LABELS), "encoder": Maybe(ENCODER), "plain": FLAG},
+    check=_check_columns,
+)
 ONLINE = Record("online", Online, {"rounds": NOT_NEGATIVE, "loss": Number(), "error": NOT_NEGATIVE})
 COUNTS = Record("counts", Counts, {"rows": COUNT, "rounds": COUNT, "size": POSITIVE})
 
@@ -248,7 +262,9 @@ def fitted_record(family: Any, settings: dict[str, Any]) -> Record:
     }  # fmt: skip
 
     def make(**given: Any) -> Fitted:
-        return Fitted(family=family, settings=settings, **given)
+        columns = given["columns"]
+        laid = family if columns.plain else family.laid_out(columns.encoder.layout)
+        return Fitted(family=laid, settings=settings, **given)
 
     return Record("fitted", Fitted, parts, make=make, check=_check_whole)
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from .._compiled.types import Array, read_only
+from .._data.intake import Columns
 from .._data.ordering import Rounds
 from .._data.scaling import ENTRIES
 from .._data.targets import Recent, unscaled
 from .._learners import Chunk, Dual, Learner
 from .drift import FIRST, STEP, Challengers, steps
 from .families import Data, Known
-from .fitted import Columns, Counts, Fitted, Online, Stream, Window, challenging
+from .fitted import Counts, Fitted, Online, Stream, Window, challenging
 from .metric import metric_of
 from .tasks import summed_loss
 from .watch import Watch

@@ -22,6 +22,7 @@ from .kernels import classes, engine, million, svm_a9a, svm_wisdm
 from .linear import asgd, online, sgd
 from .quality import check
 from .results import FULL, TOY, Result, Session, Size
+from .tables import tables
 from .vowpal import vw
 
 __all__ = [
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "online": online,
     "asgd": asgd,
     "growth": growth,
+    "tables": tables,
     "quality": quality.benchmark,
 }
 LONG = {"quality"}

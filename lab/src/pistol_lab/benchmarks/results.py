@@ -38,6 +38,8 @@ class Size:
     quality_splits: int = 5  # of each task
     quality_rows: int = 30_000  # the most rows to learn from
     quality_search: int = 2_000  # the most rows that a grid is searched on
+    tables_splits: int = 3  # of each raw table
+    tables_rows: int = 2_000  # the most rows to learn from
     quality_seconds: float = 120.0  # a slower method is not run on a task's further splits
 
     @property
@@ -70,6 +72,8 @@ TOY = Size(
     quality_splits=2,
     quality_rows=60,
     quality_search=50,
+    tables_splits=1,
+    tables_rows=60,
 )
 
 

