@@ -24,10 +24,12 @@ ROOMS: dict[str, set[str]] = {
     "_training": {"_compiled", "_learners", "_data"},
     "_estimators": {"_compiled", "_learners", "_data", "_training"},
     "__init__": {"_compiled", "_estimators"},
+    "files": {"_data"},
     "online": {"_compiled", "_learners", "_data"},
     "plot": {"_compiled", "online"},
     "_demo": {"__init__"},
-    "cli": {"__init__", "_compiled", "_demo"},
+    "_cli": {"__init__", "_data", "_estimators"},
+    "cli": {"__init__", "_compiled", "_demo", "_cli"},
     "__main__": {"cli"},
 }
 WITH_THE_LOOPS = {"losses", "kernels", "potentials"}

@@ -3,8 +3,10 @@
 from ._compiled.warmup import warmup
 from ._estimators.baselines import AveragedSGDClassifier, KernelPerceptron
 from ._estimators.encoder import TableEncoder, TableWarning
+from ._estimators.files import ModelFileError
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
+from ._estimators.loading import load
 
 __version__ = "0.1.0"
 
@@ -13,10 +15,12 @@ __all__ = [
     "KernelPerceptron",
     "LinearPistolClassifier",
     "LinearPistolRegressor",
+    "ModelFileError",
     "PistolClassifier",
     "PistolRegressor",
     "TableEncoder",
     "TableWarning",
     "__version__",
+    "load",
     "warmup",
 ]

@@ -15,6 +15,11 @@ import typer
 from rich.console import Console
 
 from . import __version__
+from ._cli.convert import convert
+from ._cli.evaluate import evaluate
+from ._cli.inspect import inspect
+from ._cli.predict import predict
+from ._cli.train import train
 
 GROUP = "pistol.commands"
 LAB = ("bench", "reproduce")  # commands of pistol-lab
@@ -23,7 +28,6 @@ PASS_ALL = {"allow_extra_args": True, "ignore_unknown_options": True}
 app = typer.Typer(
     help="Kernel and linear learning with nothing to tune.",
     no_args_is_help=True,
-    add_completion=False,
 )
 
 
@@ -71,6 +75,10 @@ def demo(
     if picture.suffix.lower() not in FORMATS:
         refuse(f"--picture: {picture} should end in one of {', '.join(FORMATS)}")
     run(writable(picture, "--picture"), Console())
+
+
+for command in (train, predict, evaluate, inspect, convert):
+    app.command()(command)
 
 
 @app.command()

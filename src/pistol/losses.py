@@ -35,6 +35,7 @@ from ._compiled.cache import INTERPRETED, jit
 from ._compiled.types import Array, pick
 
 TARGETS = ("median", "mean", "log")  # how they are scaled
+OWN = ("L", "H", "theta", "levels", "ranged", "unit")  # parts in which losses of one name differ
 STEPS = 16.0  # of the scores of Poisson's loss are one unit of the logarithm
 
 
@@ -85,12 +86,18 @@ class Loss:
     ranged: bool = False
     unit: float = 1.0
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        ours = LOSSES.get(self.name)  # by name, so that no code is written into a pickle
+    def own_parts(self) -> dict[str, Any] | None:
+        """Numbers that, with its name, are all of one of our losses; None for a loss of yours."""
+        ours = LOSSES.get(self.name)
         parts = ("value", "grad", "link", "coupled", "targets")
-        if ours and all(getattr(ours, part) == getattr(self, part) for part in parts):
-            own = ("L", "H", "theta", "levels", "ranged", "unit")
-            return _built_in, (self.name, {part: getattr(self, part) for part in own})
+        if not ours or any(getattr(ours, part) != getattr(self, part) for part in parts):
+            return None
+        return {part: getattr(self, part) for part in OWN}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own = self.own_parts()  # by name, so that no code is written into a pickle
+        if own is not None:
+            return built_in, (self.name, own)
         return Loss, tuple(getattr(self, f.name) for f in fields(self))
 
     def __repr__(self) -> str:
@@ -360,7 +367,8 @@ def get_loss(loss: str | Loss, registry: dict[str, Loss]) -> Loss:
     return pick(registry, "loss", loss)
 
 
-def _built_in(name: str, own: dict[str, Any]) -> Loss:
+def built_in(name: str, own: dict[str, Any]) -> Loss:
+    """The loss of this name, with numbers of its own."""
     return replace(LOSSES[name], **own)
 
 

@@ -9,7 +9,7 @@ import pistol
 
 NAMED = [getattr(pistol, name) for name in pistol.__all__]
 ESTIMATORS = [value for value in NAMED if hasattr(value, "get_params")]
-PUBLIC = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score")
+PUBLIC = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score", "save")
 
 # Descriptions that differ, and why.
 REASONS = {

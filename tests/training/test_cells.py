@@ -8,12 +8,15 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+import pistol
 from pistol import PistolClassifier, PistolRegressor
 from pistol._learners import Cells, Patchwork
 from pistol._training import cells as _cells
 from pistol._training.cells import CellsRun
 from pistol._training.families import KernelFamily
+from pistol._training.forms import FormError, Source, Written
 from pistol._training.plan import Limits, make_plan
+from pistol._training.saved_cells import TREE
 
 SMALL = Limits(few=150, sample=80, cell=60)
 MAKERS = {
@@ -251,3 +254,33 @@ def test_rows_of_the_base_do_not_choose():
     ground, probes = _recorded()
     assert ground.known.sum() == SMALL.sample
     assert all((~ground.known[cell.rows]).any() for cell in probes)
+
+
+@both
+def test_a_file_holds_all_cells(estimator, fitted, tmp_path):
+    name = "classes" if isinstance(estimator, PistolClassifier) else "targets"
+    X, y = data(estimator, 200, seed=5)
+    model, path = pickle.loads(pickle.dumps(fitted[name])), tmp_path / "model"
+    model.save(path)
+    loaded = pistol.load(path)
+    assert_array_equal(score_of(loaded, X), score_of(model, X))
+    for each in (model, loaded):
+        each.partial_fit(X, y)
+    assert_array_equal(score_of(loaded, X), score_of(model, X))
+    model.save(path, predict_only=True)
+    assert_allclose(score_of(pistol.load(path), X), score_of(model, X), rtol=1e-5, atol=1e-5)
+
+
+def test_a_forged_tree_is_refused(fitted):
+    tree = fitted["targets"].fitted_.learners[0].tree
+    loops = tree._replace(children=np.zeros_like(tree.children))
+    twice = tree._replace(children=np.where(tree.feature[:, None] < 0, 0, tree.children))
+    wide = tree._replace(feature=np.full_like(tree.feature, 99))
+    for forged in (loops, twice, wide):
+        written = Written()
+        found = TREE.write(forged, written)
+        with pytest.raises(FormError):
+            TREE.read(found, Source(written.arrays, {"d": 4}))
+    written = Written()
+    again = TREE.read(TREE.write(tree, written), Source(written.arrays, {"d": 4}))
+    assert_array_equal(again.children, tree.children)

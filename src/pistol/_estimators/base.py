@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
@@ -21,7 +23,7 @@ from .._data.notices import notices, say
 from .._data.ordering import as_given, check_size, round_size
 from .._data.tables import Table
 from .._data.validation import check_count, check_weight, usable
-from .._learners import Rule
+from .._learners import Finished, Rule
 from .._training.batch import train
 from .._training.families import Data, Family
 from .._training.fitted import Fitted, calibrated, marked, roll_back
@@ -30,6 +32,7 @@ from .._training.tasks import Task
 from .._training.watch import Watch
 from .._training.work import Problem, Setup
 from ..losses import Loss
+from .files import write_model
 
 # Parameters that partial_fit does not look at: they may change in mid-stream.
 FREE = {"passes", "orders", "random_state", "n_jobs", "verbose"}
@@ -95,6 +98,23 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self.fitted_ = calibrated(train(data, problem, setup, watch), data.X, data.weight)
         return self
 
+    def save(self, path: str | os.PathLike[str], predict_only: bool = False) -> None:
+        """Write the fitted estimator to a file, which :func:`pistol.load` reads.
+
+        The file is in the safetensors format and holds arrays, numbers and words, no code. A crash
+        while it is written leaves an older file of that name as it was.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it.
+        predict_only : bool, default=False
+            Keep only what predictions need, in float32 where that changes no more than rounding does.
+            The file is small; what is loaded from it does not learn on with `partial_fit`.
+        """
+        check_is_fitted(self, "fitted_")
+        write_model(Path(path), self, self.fitted_, predict_only)
+
     @property
     def n_features_in_(self) -> int:
         """Number of features."""
@@ -146,6 +166,11 @@ def _learn_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: An
         task, family = recipe.task(intake.y, classes), recipe.family
     else:
         _check_settings(settings, known.settings)
+        if isinstance(known.learners[0], Finished):
+            raise ValueError(
+                "this model was saved with predict_only=True and cannot learn on; save it without, or "
+                "call fit to begin anew"
+            )
         intake = check_more(estimator, X, _given(estimator, y), known.columns)
         task, family = known.task, known.family
     ready = _prepared(estimator, family, task, intake, sample_weight, known, False, True)

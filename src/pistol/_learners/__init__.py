@@ -9,6 +9,7 @@ that it has learned before its data changed their scale.
 from .cells import Cells, Patchwork
 from .coordinates import Coordinates
 from .dual import Dual, diagonal
+from .finished import Finished
 from .gram import Gram, GramRun
 from .primal import Primal, RowsRun
 from .rule import AVERAGES, Chunk, Rule
@@ -19,6 +20,7 @@ __all__ = [
     "Chunk",
     "Coordinates",
     "Dual",
+    "Finished",
     "Gram",
     "GramRun",
     "Learner",
@@ -29,4 +31,4 @@ __all__ = [
     "diagonal",
 ]
 
-Learner = Primal | Coordinates | Dual | Cells
+Learner = Primal | Coordinates | Dual | Cells  # those that learn; `Finished` has stopped

@@ -400,7 +400,13 @@ class LinearFamily:
         if not sp.issparse(X):
             return slice(None)
         Z = scaler.transform(X)
-        return np.unique(Z.indices) if sp.issparse(Z) else slice(None)
+        if not sp.issparse(Z):
+            return slice(None)
+        if Z.shape[1] > 4 * Z.nnz:
+            return np.unique(Z.indices)
+        found = np.zeros(Z.shape[1], bool)  # faster than sorting
+        found[Z.indices] = True
+        return np.flatnonzero(found)
 
     def revise(self, known: Known, scaler: Any) -> Revision | None:
         """Another scaler; what was learned is the same function of unscaled rows."""

@@ -1,0 +1,1 @@
+"""The commands about files: train, predict, evaluate, inspect, convert."""

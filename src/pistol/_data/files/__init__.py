@@ -1,0 +1,1 @@
+"""Data files: chunks of rows, targets and weights in bounded memory."""

@@ -1,0 +1,196 @@
+"""What all readers have in common: chunks, errors, and where bytes come from."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from ..._compiled.types import Array
+
+PIECE = 2**21  # bytes of text that are read together
+LONGEST = 2**28  # bytes of a line
+STDIN = "-"
+
+
+class DataFileError(ValueError):
+    """A data file that cannot be read, or a line of it."""
+
+
+class Chunk(NamedTuple):
+    """Rows that are read together; y is None where there are no targets, weight where all are 1."""
+
+    X: Any
+    y: Array | None
+    weight: Array | None = None
+
+
+@dataclass
+class Trouble:
+    """What happens to lines that are wrong: the first is an error, or all are left out and counted."""
+
+    skip: bool = False
+    skipped: int = field(default=0, init=False)
+
+    def meet(self, count: int, path: str, line: int, text: bytes, problem: str) -> None:
+        """Some lines were wrong, the first of them this one."""
+        if not self.skip:
+            shown = text.decode("utf-8", "replace").strip()
+            shown = shown if len(shown) <= 80 else shown[:77] + "..."
+            raise DataFileError(f"{path}, line {line}: {problem}: {shown!r}")
+        self.skipped += count
+
+
+def trouble(on_error: str) -> Trouble:
+    """What to do about lines that are wrong."""
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error must be 'raise' or 'skip'; got {on_error!r}")
+    return Trouble(on_error == "skip")
+
+
+def expand(paths: Any) -> list[str]:
+    """Paths, given as one or several, each of which may be a pattern such as `part-*.svm`."""
+    several = paths if isinstance(paths, list | tuple) else [paths]
+    out: list[str] = []
+    for path in map(str, several):
+        found = sorted(glob(path)) if has_magic(path) and not Path(path).exists() else [path]
+        if not found:
+            raise DataFileError(f"{path}: no file has such a name")
+        if path != STDIN and not Path(found[0]).exists():
+            raise DataFileError(f"{path} does not exist")
+        out += found
+    if not out:
+        raise ValueError("no file was given")
+    return out
+
+
+PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+@contextmanager
+def opened(path: str) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked where its name says so; `-` is the standard input."""
+    if path == STDIN:
+        yield sys.stdin.buffer
+        return
+    suffix = Path(path).suffix
+    unpack: Any = PACKED.get(suffix, _zstd if suffix == ".zst" else open)
+    with unpack(path, "rb") as file:
+        yield file
+
+
+def _zstd(path: str, mode: str) -> Any:
+    try:
+        import zstandard
+    except ModuleNotFoundError:
+        raise DataFileError(f"{path}: .zst needs zstandard: pip install 'pistol[files]'") from None
+    return io.BufferedReader(Unpacked(open(path, mode), zstandard.ZstdDecompressor()), PIECE)
+
+
+class Unpacked(io.RawIOBase):
+    """The content of a .zst file, with an error where it ends too early."""
+
+    def __init__(self, file: Any, tool: Any) -> None:
+        self.file, self.tool = file, tool
+        self.frame, self.ready = tool.decompressobj(), b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def close(self) -> None:
+        """Close the file, too."""
+        self.file.close()
+        super().close()
+
+    def readinto(self, into: Any) -> int:
+        """Fill a buffer as far as possible."""
+        while not self.ready:
+            block = self.frame.unused_data if self.frame.eof else b""
+            block = block or self.file.read(2**17)
+            if not block:
+                if not self.frame.eof:
+                    raise EOFError("the file ended before the end of the data")
+                return 0
+            if self.frame.eof:  # several frames may follow each other
+                self.frame = self.tool.decompressobj()
+            self.ready = self.frame.decompress(block)
+        part, self.ready = self.ready[: len(into)], self.ready[len(into) :]
+        into[: len(part)] = part
+        return len(part)
+
+
+def inner_suffix(path: str) -> str:
+    """The suffix that tells the format: `.svm` of `a.svm.gz`."""
+    name = Path(path)
+    return (
+        Path(name.stem).suffix.lower() if name.suffix in (*PACKED, ".zst") else name.suffix.lower()
+    )
+
+
+def pieces(path: str, size: int | None = None) -> Iterator[bytes]:
+    """The file in pieces that end where a line does."""
+    rest, size = b"", size or PIECE
+    try:
+        with opened(path) as file:
+            while block := file.read(size):
+                cut = block.rfind(b"\n") + 1
+                if not cut and len(rest) + len(block) > LONGEST:
+                    raise DataFileError(f"{path} has a line of more than {LONGEST} bytes")
+                if cut:
+                    yield rest + block[:cut]
+                    rest = block[cut:]
+                else:
+                    rest += block
+    except (EOFError, OSError, lzma.LZMAError) as problem:
+        if isinstance(problem, OSError) and problem.errno is not None:
+            raise
+        raise DataFileError(f"{path} is damaged: {problem}") from None
+    except Exception as problem:
+        if type(problem).__name__ != "ZstdError":
+            raise
+        raise DataFileError(f"{path} is damaged: {problem}") from None
+    if rest:
+        yield rest
+
+
+def in_threads(work: Callable[[bytes], Any], parts: Iterator[bytes], n: int) -> Iterator[Any]:
+    """What the work makes of each part, in order; a few parts ahead at a time."""
+    if n == 1:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(n) as pool:
+        ahead: deque[Future[Any]] = deque()
+        try:
+            for part in parts:
+                ahead.append(pool.submit(work, part))
+                if len(ahead) > n:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+def line_at(piece: bytes, at: int) -> bytes:
+    """The line that this place belongs to."""
+    lo, hi = piece.rfind(b"\n", 0, at) + 1, piece.find(b"\n", at)
+    return piece[lo : hi if hi >= 0 else len(piece)]
+
+
+def as_bytes(piece: bytes) -> Array:
+    """The bytes as numbers; nothing is copied."""
+    return np.frombuffer(piece, np.uint8)

@@ -1,0 +1,198 @@
+"""Model files: safetensors with a JSON header. Writing is atomic, reading runs no code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from secrets import token_hex
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+from sklearn.base import is_classifier
+
+from .._compiled.types import Array
+from .._learners import Finished
+from .._training.fitted import Fitted
+from .._training.forms import Source, Written
+from .._training.labels import Parameter
+from .._training.saved import finished, fitted_record
+from .._training.saved_learners import LOSS
+from .._training.tasks import Classification
+
+FORMAT = 1  # raised when older versions of the library could not read what is written
+PARAMETER = Parameter(LOSS)
+DAMAGED = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    ArithmeticError,
+    RecursionError,
+    AttributeError,
+)
+
+
+class ModelFileError(ValueError):
+    """A file that is no model, or a damaged one, or one of a later version."""
+
+
+def write_model(
+    path: Path,
+    estimator: Any,
+    known: Fitted,
+    predict_only: bool = False,
+    notes: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted estimator, with notes of JSON. An error leaves an older file as it was."""
+    cls = type(estimator)
+    if cls.__module__.split(".")[0] != __name__.split(".")[0]:
+        raise ValueError(f"{cls.__name__} is a class of your own; only pistol's own can be saved")
+    to = Written(narrow=predict_only)
+    with known.writing:  # not in the middle of a chunk
+        fitted = finished(known) if predict_only else known
+        header = {
+            "format": FORMAT,
+            "version": _version(),
+            "class": cls.__name__,
+            "predict_only": predict_only,
+            "notes": notes or {},
+            "parameters": _parameters("parameters", estimator.get_params(deep=False), to),
+            "settings": _parameters("settings", known.settings, to),
+            "fitted": fitted_record(None, {}).write(fitted, to),
+        }
+        with replacing(path) as temporary:
+            save_file(to.arrays, temporary, metadata=sealed(header, to.arrays))
+
+
+def _version() -> str:
+    try:
+        return version("pistol")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _parameters(name: str, given: dict[str, Any], to: Written) -> dict[str, Any]:
+    out = {}
+    for key, value in given.items():
+        with to.inside(name), to.inside(key):
+            try:
+                out[key] = PARAMETER.write(value, to)
+            except ValueError as problem:
+                raise ValueError(f"{key}: {problem}") from None
+    return out
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file beside the path, which takes its place in one step once it is written and on disk."""
+    path = Path(os.path.realpath(path))
+    temporary = path.with_name(f".{path.name}.{token_hex(4)}.part")
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # so that the new name, too, survives a loss of power
+        finally:
+            os.close(folder)
+
+
+def sealed(header: dict[str, Any], arrays: Mapping[str, Array]) -> dict[str, str]:
+    """The header as text, with a checksum of all."""
+    return {"pistol": json.dumps({"checksum": checksum(header, arrays), **header})}
+
+
+def checksum(header: dict[str, Any], arrays: Mapping[str, Array]) -> str:
+    """Of the header and of all arrays."""
+    total = sha256(json.dumps(header).encode())
+    for name in sorted(arrays):
+        x = np.ascontiguousarray(arrays[name])
+        total.update(f"{name} {x.dtype.str} {x.shape}".encode())
+        total.update(x.reshape(-1).view(np.uint8))
+    return total.hexdigest()
+
+
+def read_model(path: Path, classes: dict[str, type]) -> tuple[Any, dict[str, Any]]:
+    """The estimator that a file holds, and the header."""
+    text, arrays = _content(path)
+    try:
+        header = json.loads(text)
+        if not isinstance(header, dict) or header.pop("checksum", "") != checksum(header, arrays):
+            raise ValueError("it is damaged, its checksum does not match its content")
+        _check_version(header)
+        return _estimator(header, Source(arrays), classes), header
+    except DAMAGED as problem:
+        raise ModelFileError(f"{path} cannot be read: {problem}") from None
+
+
+def _content(path: Path) -> tuple[str, dict[str, Array]]:
+    path.open("rb").close()  # the usual error where it is missing or a folder
+    try:
+        with safe_open(path, framework="numpy") as file:
+            marks = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, *DAMAGED) as problem:
+        raise ModelFileError(
+            f"{path} is no model file, or it is truncated or damaged ({problem})"
+        ) from None
+    if "pistol" not in marks:
+        raise ModelFileError(f"{path} is a safetensors file, but no model of pistol")
+    return marks["pistol"], arrays
+
+
+def _check_version(header: dict[str, Any]) -> None:
+    if type(header.get("format")) is not int or header["format"] < 1:
+        raise ValueError("its header has no format")
+    if header["format"] > FORMAT:
+        raise ValueError(
+            f"it was written by pistol {header.get('version')!s:.40} in format {header['format']}; "
+            f"this version reads formats up to {FORMAT}. Upgrade pistol"
+        )
+
+
+def _estimator(header: dict[str, Any], source: Source, classes: dict[str, type]) -> Any:
+    wanted = {"format", "version", "class", "predict_only", "notes", "parameters", "settings"}
+    source.demand(set(header) == wanted | {"fitted"}, "has missing or unknown parts")
+    source.demand(isinstance(header["version"], str), "has no version")
+    source.demand(type(header["predict_only"]) is bool, "has no flag predict_only")
+    source.demand(isinstance(header["notes"], dict), "has no notes")
+    source.demand(header["class"] in classes, f"names an unknown class: {header['class']!r:.40}")
+    cls: Any = classes[header["class"]]
+    parameters, settings = (
+        _read_parameters(cls, name, header[name], source) for name in ("parameters", "settings")
+    )
+    recipe = cls._recipe(SimpleNamespace(**settings))
+    estimator = cls(**parameters)
+    fitted = fitted_record(recipe.family, settings).read(header["fitted"], source)
+    right = isinstance(fitted.task, Classification) == is_classifier(estimator)
+    source.demand(right, "has a task that is not that of its class")
+    over = [isinstance(learner, Finished) for learner in fitted.learners]
+    source.demand(all(over) if header["predict_only"] else not any(over), "has other learners")
+    estimator.fitted_ = fitted
+    return estimator
+
+
+def _read_parameters(cls: Any, name: str, found: Any, source: Source) -> dict[str, Any]:
+    names = set(cls._get_param_names())
+    with source.inside(name):
+        source.demand(isinstance(found, dict) and set(found) == names, "are not those of the class")
+        out = {}
+        for key, value in found.items():
+            with source.inside(key):
+                out[key] = PARAMETER.read(value, source)
+    return out
