@@ -20,6 +20,7 @@ from . import quality, report
 from .growth import growth
 from .kernels import classes, engine, million, svm_a9a, svm_wisdm
 from .linear import asgd, online, sgd
+from .many import many
 from .quality import check
 from .results import FULL, TOY, Result, Session, Size
 from .tables import tables
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "online": online,
     "asgd": asgd,
     "growth": growth,
+    "many": many,
     "tables": tables,
     "quality": quality.benchmark,
 }

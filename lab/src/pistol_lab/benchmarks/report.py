@@ -133,6 +133,9 @@ def page(store: Store, order: Sequence[str], skipped: Mapping[str, str] | None =
         if curves := result.extra.get("curves"):
             draw_growth(curves, out / f"{result.name}.png")
             text += [f"![Growth of time and memory]({result.name}.png)", ""]
+        if learning := result.extra.get("learning"):
+            draw_learning(learning, out / f"{result.name}.png")
+            text += [f"![Errors against rows]({result.name}.png)", ""]
     for name in (name for name in names if name in reasons and name not in ours):
         text += [f"## {name}", "", f"Skipped: {reasons[name]}", ""]
     path = out / "README.md"
@@ -220,4 +223,35 @@ def draw_growth(curves: Sequence[dict[str, Any]], path: Path) -> None:
             axes.spines[["top", "right"]].set_visible(False)
     grid[0, 0].set(ylabel="seconds to fit")
     grid[1, 0].set(ylabel="arrays of the learner, MiB")
+    figure.savefig(path, dpi=150)
+
+
+def draw_learning(found: Sequence[dict[str, Any]], path: Path) -> None:
+    """Errors against rows, a picture per task; below it the time to fit."""
+    names = list(dict.fromkeys(one["task"] for one in found))
+    columns = min(len(names), 4)
+    groups = [names[lo : lo + columns] for lo in range(0, len(names), columns)]
+    figure = Figure(figsize=(3.2 * columns, 4.6 * len(groups)), layout="constrained")
+    grid = figure.subplots(
+        2 * len(groups), columns, squeeze=False, height_ratios=[2, 1] * len(groups)
+    )
+    for axes in grid.flat:
+        axes.set_visible(False)
+    for row, group in enumerate(groups):
+        for column, name in enumerate(group):
+            error, time = grid[2 * row, column], grid[2 * row + 1, column]
+            own = [one for one in found if one["task"] == name]
+            rows = [one["rows"] for one in own]
+            for method, colour in (("ours", BLUE), ("boosting", ORANGE)):
+                error.plot(rows, [one[method] for one in own], "o-", color=colour, label=method)
+                time.plot(rows, [one[f"{method}_seconds"] for one in own], "o-", color=colour)
+            error.set(title=name, xscale="log", yscale="log")
+            time.set(xscale="log", yscale="log", xlabel="rows")
+            for axes in (error, time):
+                axes.set_visible(True)
+                axes.spines[["top", "right"]].set_visible(False)
+            if column == 0:
+                error.set(ylabel="error")
+                time.set(ylabel="seconds to fit")
+                error.legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=150)

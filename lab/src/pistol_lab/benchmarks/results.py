@@ -38,6 +38,7 @@ class Size:
     quality_splits: int = 5  # of each task
     quality_rows: int = 30_000  # the most rows to learn from
     quality_search: int = 2_000  # the most rows that a grid is searched on
+    many_rows: int = 300_000  # the most rows to learn from
     tables_splits: int = 3  # of each raw table
     tables_rows: int = 2_000  # the most rows to learn from
     quality_seconds: float = 120.0  # a slower method is not run on a task's further splits
@@ -72,6 +73,7 @@ TOY = Size(
     quality_splits=2,
     quality_rows=60,
     quality_search=50,
+    many_rows=400,
     tables_splits=1,
     tables_rows=60,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -17,7 +16,6 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from threadpoolctl import threadpool_limits
 
 from pistol import PistolClassifier, PistolRegressor
 
@@ -150,8 +148,7 @@ def errors(raw: Raw, splits: int, rows: int, methods: Sequence[str] = ()) -> dic
         test = test[:rows]
         for name in methods or METHODS:
             model = METHODS[name][not raw.classes]()
-            one = nullcontext() if name.startswith("ours") else threadpool_limits(1)
-            with warnings.catch_warnings(), one:
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 start = perf_counter()
                 model.fit(_for(name, X.iloc[train]), y[train])
