@@ -6,7 +6,7 @@ the number of passes for all cells, at the size at which they are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from .work import Work, all_passes
 PROBES = 3  # cells in which kernels and passes are chosen
 FULL = 2  # shuffled orders of the base
 FOLDS = 3
+TURN = 4  # cells per thread between two looks at callbacks
 
 
 class Cell(NamedTuple):
@@ -85,33 +86,33 @@ class Ground(NamedTuple):
         return Cell(inside, centre, self.start[rows], Rounds(read_only(at), r), rows)
 
 
+class Chosen(NamedTuple):
+    """What rows of a few cells have chosen."""
+
+    number: int
+    passes: int
+    temperature: float | None
+
+
 def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
     """The base, with this candidate and so many passes, and one learner for each cell of some trees."""
     seed, trees, online = work.seed(), plan.orders or 1, Online()
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground = _ground(work, number, passes, plan, seed, threads)
         planted = [ground.tree(seed + tree) for tree in range(trees)]
-        first = ground.cells(planted[0])
-        best = _race(ground, _probes(ground, first, seed), plan, seed, threads)
+        cells = ground.cells(planted[0])
+        best = _race(ground, _probes(ground, cells, seed), plan, seed, threads)
         watch.begin(trees)
         learners: list[Any] = []
         now = partial(replace, work.blank, learners=learners, passes=best.passes)
         for tree, planned in enumerate(planted):
             watch.begin_pass()
-            cells = ground.cells(planned) if tree else first
-            unlearned = [_learned(ground, cell, best.number, 0)[0] for cell in cells]
-            learners.append(Cells(planned, [cell.centre for cell in cells], unlearned, ground.base))
-            made = learners[-1].learners
-            step = 4 * threads.n
-            for lo in range(0, len(cells), step):
-                tasks = [
-                    partial(_learned, ground, cells[i], best.number, best.passes, (seed, tree, i))
-                    for i in range(lo, min(lo + step, len(cells)))
-                ]
-                for i, (learner, chunk) in enumerate(threads.run(tasks), lo):
-                    made[i] = learner
-                    if tree == 0:
-                        online = _then(online, ground, cells[i], chunk)
+            cells = ground.cells(planned) if tree else cells
+            learners.append(_unlearned(ground, planned, cells, best))
+            for found in _learned(ground, cells, best, (seed, tree), threads):
+                for i, learner, chunk in found:
+                    learners[-1].learners[i] = learner
+                    online = _then(online, ground, cells[i], chunk) if tree == 0 else online
                 if watch.rows(online, partial(now, online=online)):
                     break
             if watch.end_pass(online, partial(now, online=online)):
@@ -139,25 +140,39 @@ def _ground(
     return Ground(work, base, base.decide(work.data.X), known, order, plan.cell)
 
 
+def _unlearned(ground: Ground, tree: Tree, cells: list[Cell], best: Chosen) -> Cells:
+    """A learner whose cells have learned nothing yet."""
+    outputs = ground.work.data.Y.shape[1]
+    kernels = [cell.candidates(ground.work)[best.number] for cell in cells]
+    learners = [Dual(ground.rule, own, outputs, 1) for own in kernels]
+    return Cells(tree, [cell.centre for cell in cells], learners, ground.base)
+
+
 def _learned(
-    ground: Ground,
-    cell: Cell,
-    number: int,
-    passes: int,
-    seed: tuple[int, ...] = (),
-) -> tuple[Dual, Chunk | None]:
-    """A learner that has learned the rounds of a cell, and its first pass."""
-    kernels = cell.candidates(ground.work)[number]
-    if not passes:
-        return Dual(ground.rule, kernels, cell.data.Y.shape[1], 1), None
+    ground: Ground, cells: list[Cell], best: Chosen, seed: tuple[int, ...], threads: Workers
+) -> Iterator[list[tuple[int, Dual, Chunk]]]:
+    """Some cells after others: their numbers, learners, and first passes."""
+    step = TURN * threads.n
+    for lo in range(0, len(cells), step):
+        some = range(lo, min(lo + step, len(cells)))
+        tasks = [partial(_cell_learned, ground, cells[i], best, (*seed, i)) for i in some]
+        results = threads.run(tasks)
+        yield [(i, learner, chunk) for i, (learner, chunk) in zip(some, results, strict=True)]
+
+
+def _cell_learned(
+    ground: Ground, cell: Cell, best: Chosen, seed: tuple[int, ...]
+) -> tuple[Dual, Chunk]:
+    """A learner of the rounds of a cell, and its first pass."""
+    kernels = cell.candidates(ground.work)[best.number]
     with workers(1) as threads:
         gram = Gram(cell.data.X, kernels, threads)
-    run = _run(ground, cell, gram, kernels)
-    every = np.arange(len(cell.rounds.rows))
-    first = one_pass(run, cell.data.Y, cell.rounds, every, (*seed, 0))
-    for number in range(1, passes):
+    run, every = _run(ground, cell, gram, kernels), np.arange(len(cell.rounds.rows))
+    chunks = [
         one_pass(run, cell.data.Y, cell.rounds, every, (*seed, number))
-    return run.learner(), first
+        for number in range(best.passes)
+    ]
+    return run.learner(), chunks[0]
 
 
 def _run(ground: Ground, cell: Cell, gram: Gram, kernels: Candidate) -> GramRun:
@@ -165,10 +180,8 @@ def _run(ground: Ground, cell: Cell, gram: Gram, kernels: Candidate) -> GramRun:
     return GramRun(gram, kernels, ground.rule, outputs, data.X, data.ids, 1, cell.start)
 
 
-def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk | None) -> Online:
+def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk) -> Online:
     """Sums with the first pass of a cell more, but for rows that the base has learned from."""
-    if chunk is None:
-        return online
     new = ~ground.known[cell.rows[chunk.rows]]
     task, targets = ground.work.problem.task, ground.work.blank.targets
     part = Chunk(*(read_only(np.ascontiguousarray(x[new])) for x in chunk))
@@ -176,14 +189,6 @@ def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk | None) -> On
 
 
 # The choice of kernels and passes
-
-
-class Chosen(NamedTuple):
-    """What rows of a few cells have chosen."""
-
-    number: int
-    passes: int
-    temperature: float | None
 
 
 class CellsRun:
