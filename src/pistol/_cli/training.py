@@ -19,7 +19,7 @@ from .._data.files.reading import joined
 from .checkpoints import Checkpoints
 from .survey import Survey, targets
 
-FEW_ROWS, FEW_FEATURES = 20_000, 4096  # up to which kernels are learned
+FEW_ROWS, FEW_FEATURES = 200_000, 4096  # up to which kernels are learned
 WHOLE = 2**25  # entries up to which rows are learned as a whole
 MODELS = {
     ("kernel", True): PistolClassifier, ("kernel", False): PistolRegressor,
