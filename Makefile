@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Two processes share the cores, so each keeps to one thread.
+ALONE := OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1
 
 .PHONY: demo test docs clean
 
@@ -15,8 +17,8 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
+	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=
+	$(ALONE) NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
 	$(BIN)/coverage report --include='src/*' --fail-under=95 --skip-covered
 	$(BIN)/coverage report --include='lab/*' --fail-under=95 --skip-covered
 

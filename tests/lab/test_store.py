@@ -94,8 +94,10 @@ def test_results_of_the_repository_are_read_to_the_last_line(folder):
 
 def test_results_of_the_repository_are_results_and_cells():
     store = Store(COMMITTED[0])
-    results = [report.read(store, name) for name in BENCHMARKS]
-    assert [result.name for result in results] == list(BENCHMARKS)
+    measured = [name for name in BENCHMARKS if report.job_name(name) in store.found]
+    results = [report.read(store, name) for name in measured]
+    assert [result.name for result in results] == measured
+    assert {"quality", "growth", "svm-a9a"} <= set(measured)
     found = cells.read(store)
     assert len(found) + len(results) == len(store.found)
     assert {cells.job_name(*key) for key in found} < store.found.keys()

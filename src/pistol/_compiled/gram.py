@@ -18,7 +18,6 @@ from .exp import LEAST, fourth_power
 from .loops import play
 from .types import (
     BlockValues,
-    Rounds,
     cube,
     gram_type,
     indices,
@@ -32,15 +31,15 @@ from .types import (
 BLOCK, WIDTH = 32, 1024  # rows and columns whose values are made together
 
 
-@helper
+@helper(inline="always")
 def _plain(x):
     """x without its last bits, which depend on how rows are sorted and many passes would enlarge."""
     fraction, power = frexp(x)
     return ldexp(round(fraction * 2.0**24), power - 24)
 
 
-@helper
-def _next_kernel(v, product, e, steps, q):
+@helper(inline="always")
+def _next_kernel(v, width, product, e, steps, q):
     """From values v of kernel q - 1 to those of kernel q, in place.
 
     They are powers of `product` or, if radial, of the widest kernel's values e. Polynomials come first,
@@ -53,83 +52,88 @@ def _next_kernel(v, product, e, steps, q):
     if step >= 0:
         if first:
             done = 1 if step > 0 else 0
-            for x in range(len(v)):
+            for x in range(width):
                 v[x] = product[x] if done else one
         for _ in range(step - done):
-            for x in range(len(v)):
+            for x in range(width):
                 v[x] *= product[x]
     else:  # e to the power of 4^(-step - 1)
         if first:
             done = -1
-            for x in range(len(v)):
+            for x in range(width):
                 v[x] = e[x]
         for _ in range(done - step):
-            for x in range(len(v)):
+            for x in range(width):
                 v[x] = fourth_power(v[x], zero, least)
 
 
-@helper(fastmath={"contract"})
-def _add(g, coef, V, used):
+@helper(inline="always")
+def _add(g, width, coef, V, used, count):
     """g += Σ coef[k] V[k] over the k in `used`, in this order."""
-    whole = len(used) - len(used) % 4
+    whole = count - count % 4
     for i in range(0, whole, 4):
         k, h, m, n = used[i], used[i + 1], used[i + 2], used[i + 3]
-        a, b, c, d = coef[k], coef[h], coef[m], coef[n]
+        kind = g.dtype.type
+        a, b, c, d = kind(coef[k]), kind(coef[h]), kind(coef[m]), kind(coef[n])
         v, w, y, z = V[k], V[h], V[m], V[n]
-        for x in range(len(g)):
+        for x in range(width):
             total = g[x] + a * v[x]
             total += b * w[x]
             total += c * y[x]
             g[x] = total + d * z[x]
-    for i in range(whole, len(used)):
-        a, v = coef[used[i]], V[used[i]]
-        for x in range(len(g)):
+    for i in range(whole, count):
+        a, v = g.dtype.type(coef[used[i]]), V[used[i]]
+        for x in range(width):
             g[x] += a * v[x]
 
 
-@helper
-def _kernel_values(values, q, rows, lo, V):
+@helper(inline="always")
+def _kernel_values(values, q, rows, m, lo, width, V):
     """From values of kernel q - 1 to those of kernel q: V[k, x] at rows[k] and lo + x."""
-    for k in range(len(V)):
-        _next_kernel(V[k], values.inner[rows[k], lo:], values.widest[rows[k], lo:], values.steps, q)
+    for k in range(m):
+        product, e = values.inner[rows[k], lo:], values.widest[rows[k], lo:]
+        _next_kernel(V[k], width, product, e, values.steps, q)
 
 
-@helper
-def _spread(values, rows, coef, g, V, used):
-    """Line 8 at every row, for a block of rounds: g[q, j] += Σ coef[j, k] k_q(rows[k], ·)."""
-    n = len(values.inner)
+@helper(inline="always")
+def _spread(values, rows, m, coef, g, V):
+    """Line 8 at every row, for a block of rounds: g[q, j] += Σ coef[k, j] k_q(rows[k], ·)."""
+    n, used = len(values.inner), np.empty(BLOCK + 1, np.int64)
     for lo in range(0, n, WIDTH):
         width = min(WIDTH, n - lo)
-        part = V[: len(rows) * width].reshape(len(rows), width)
         for q in range(len(values.steps)):
-            _kernel_values(values, q, rows, lo, part)
-            for j in range(len(coef)):
-                m = 0
-                for k in range(len(rows)):
-                    used[m] = k
-                    m += coef[j, k] != 0.0
-                _add(g[q, j, lo : lo + width], coef[j], part, used[:m])
+            _kernel_values(values, q, rows, m, lo, width, V)
+            for j in range(coef.shape[1]):
+                count = 0
+                for k in range(m):
+                    used[count] = k
+                    count += coef[k, j] != 0.0
+                _add(g[q, j, lo:], width, coef[:, j], V, used, count)
 
 
-@helper
-def _block_values(values, rows, g):
-    """g of these rows, their own kernel values and k(x, x), of a whole sum."""
-    m, Q, J = len(rows), len(values.steps), g.shape[1]
-    at, K, k_xx = np.empty((Q, J, m)), np.empty((Q, m, m)), np.empty((Q, m))
-    product, e = np.empty(m), np.empty(m)
+@helper(inline="always")
+def _fill(block, values, rows, m, g):
+    """Set g of these rows, their own kernel values and k(x, x), of a whole sum."""
+    at, K, k_xx = block
+    steps = values.steps
     for k in range(m):
         for later in range(k, m):
-            product[later] = values.inner[rows[k], rows[later]]
-            e[later] = values.widest[rows[k], rows[later]]
-        for q in range(Q):
-            v = K[q, k, k:]
-            if q > 0:
-                v[:] = K[q - 1, k, k:]
-            _next_kernel(v, product[k:], e[k:], values.steps, q)
-            k_xx[q, k] = v[0]
-            for j in range(J):
+            product = float(values.inner[rows[k], rows[later]])
+            value, done = 1.0, 0
+            for q in range(len(steps)):
+                if steps[q] < 0 and done >= 0:  # the first radial kernel
+                    value, done = float(values.widest[rows[k], rows[later]]), -1
+                while done < steps[q]:
+                    value *= product
+                    done += 1
+                while done > steps[q] and done < 0:
+                    value = fourth_power(value, 0.0, LEAST)
+                    done -= 1
+                K[q, k, later] = value
+        for q in range(len(steps)):
+            k_xx[q, k] = K[q, k, k]
+            for j in range(g.shape[1]):
                 at[q, j, k] = g[q, j, rows[k]]
-    return BlockValues(at, K, k_xx)
 
 
 def _state(data: Any) -> Any:
@@ -139,7 +143,8 @@ def _state(data: Any) -> Any:
 @loop(
     lambda data: types.void(
         gram_type(data), rounds, plugs, scalars, _state(data), matrix, cube, matrix
-    )
+    ),
+    fastmath={"contract"},
 )
 def learn_gram(values, rounds, rule, S, g, coef, u, P):
     """Play rounds on rows whose kernel values are all known.
@@ -147,29 +152,28 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P):
     g[q, j] is that of kernel q and output j, at every row. It is kept up to date block by block, so
     that rounds without a gradient cost next to nothing.
     """
-    Y, order, r = rounds
     n, Q, J = len(values.inner), len(values.steps), P.shape[1]
-    V, used = np.empty(BLOCK * min(n, WIDTH), g.dtype), np.empty(BLOCK + 1, np.int64)
-    for lo in range(0, len(order), BLOCK):
-        rows = order[lo : lo + BLOCK]
-        m = len(rows)
-        new, share = np.empty((m, J)), np.zeros((Q, m, J))
-        block = _block_values(values, rows, g)
-        part = Rounds(Y, rows, r[lo : lo + BLOCK])
-        play(block, part, rule, S, new, share, P[lo : lo + BLOCK])
-        moved = 0
-        steps, at = np.empty((J, m), g.dtype), np.empty(m, np.int64)
+    block = BlockValues(np.empty((Q, J, BLOCK)), np.empty((Q, BLOCK, BLOCK)), np.empty((Q, BLOCK)))
+    new, share, rows = np.empty((BLOCK, J)), np.empty((Q, BLOCK, J)), np.empty(BLOCK, np.int64)
+    V = np.empty((BLOCK, min(n, WIDTH)), g.dtype)
+    for first in range(0, len(rounds.order), BLOCK):
+        m = min(BLOCK, len(rounds.order) - first)
         for k in range(m):
-            some = False
+            rows[k] = rounds.order[first + k]
+        _fill(block, values, rows, m, g)
+        play(block, m, rounds, first, rule, S, new, share, P)
+        moved = 0
+        for k in range(m):
+            i, some = rows[k], False
             for j in range(J):
-                steps[j, moved] = new[k, j]
                 some |= new[k, j] != 0.0
-                coef[rows[k], j] += new[k, j]
+                coef[i, j] += new[k, j]
+                new[moved, j] = new[k, j]
                 for q in range(Q):
-                    u[rows[k], q, j] += share[q, k, j]
-            at[moved] = rows[k]
+                    u[i, q, j] += share[q, k, j]
+            rows[moved] = i
             moved += some
-        _spread(values, at[:moved], steps, g, V, used)
+        _spread(values, rows, moved, new, g, V)
     for q in range(Q):  # drift of ‖g‖² ends here: it is Σ coef g
         for j in range(J):
             total = 0.0
@@ -179,13 +183,13 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P):
 
 
 @helper(fastmath={"contract", "reassoc"})
-def _sums(c, V, out):
-    """out[k] += Σ_x c[x] V[k, x]."""
-    whole = len(V) - len(V) % 4
+def _sums(c, width, V, m, out):
+    """out[k] += Σ_x c[x] V[k, x], for k up to m."""
+    whole = m - m % 4
     for k in range(0, whole, 4):
         v, w, y, z = V[k], V[k + 1], V[k + 2], V[k + 3]
         a = b = d = e = c.dtype.type(0.0)
-        for x in range(len(c)):
+        for x in range(width):
             a += c[x] * v[x]
             b += c[x] * w[x]
             d += c[x] * y[x]
@@ -194,9 +198,9 @@ def _sums(c, V, out):
         out[k + 1] += b
         out[k + 2] += d
         out[k + 3] += e
-    for k in range(whole, len(V)):
+    for k in range(whole, m):
         v, a = V[k], c.dtype.type(0.0)
-        for x in range(len(c)):
+        for x in range(width):
             a += c[x] * v[x]
         out[k] += a
 
@@ -205,14 +209,14 @@ def _sums(c, V, out):
 def expand_gram(values, coef, at, out):
     """out[j, k] = Σ_q Σ_n coef[q, j, n] k_q(n, at[k])."""
     n, Q = len(values.inner), len(values.steps)
-    V = np.empty(BLOCK * min(n, WIDTH), values.inner.dtype)
-    out[:] = 0.0
+    V, rows = np.empty((BLOCK, min(n, WIDTH)), coef.dtype), np.empty(BLOCK, np.int64)
     for first in range(0, len(at), BLOCK):
-        rows = at[first : first + BLOCK]
+        m = min(BLOCK, len(at) - first)
+        for k in range(m):
+            rows[k] = at[first + k]
         for lo in range(0, n, WIDTH):
             width = min(WIDTH, n - lo)
-            part = V[: len(rows) * width].reshape(len(rows), width)
             for q in range(Q):
-                _kernel_values(values, q, rows, lo, part)
+                _kernel_values(values, q, rows, m, lo, width, V)
                 for j in range(len(out)):
-                    _sums(coef[q, j, lo : lo + width], part, out[j, first : first + BLOCK])
+                    _sums(coef[q, j, lo:], width, V, m, out[j, first:])

@@ -127,27 +127,28 @@ def learn_primal(X, rounds, rule, S, g, u, bias, P):
 
 
 @helper
-def play(values, rounds, rule, S, coef, u, P):
-    """Play a block of rounds, given g of its rows before it and their kernel values."""
-    r, b = rounds.r, rule.b
+def play(values, m, rounds, first, rule, S, coef, u, P):
+    """Play m rounds from the first on, given g of their rows before and their kernel values."""
     g, K, k_xx = values
-    z, s = np.empty(P.shape[1]), np.empty(P.shape[1])
-    for k in range(len(r)):
+    b, J = rule.b, P.shape[1]
+    z, s = np.empty(J), np.empty(J)
+    for k in range(m):
+        n = first + k
         t = S.t[0, 0]
-        omega = tick(S, r[k], rule.power)
-        for j in range(P.shape[1]):
+        omega = tick(S, rounds.r[n], rule.power)
+        for j in range(J):
             for q in range(len(g)):
                 c = call_potential(rule.potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b[q])
-                P[k, j] += c * g[q, j, k]  # lines 4-6
+                P[n, j] += c * g[q, j, k]  # lines 4-6
                 S.c_sum[q, j] += omega * c
-        gradients(rounds, rule, k, P, z, s)
-        for j in range(P.shape[1]):
+        gradients(rounds, rule, n, P, z, s)
+        for j in range(J):
             coef[k, j] = -s[j]
-            if s[j] != 0.0:
-                for q in range(len(g)):
-                    u[q, k, j] = -s[j] * S.c_sum[q, j]
+            for q in range(len(g)):
+                u[q, k, j] = -s[j] * S.c_sum[q, j]
+                if s[j] != 0.0:
                     line_8(S, q, j, s[j], g[q, j, k], k_xx[q, k], rule.a)
-                    for later in range(k + 1, g.shape[2]):  # line 8, for the rest of the block
+                    for later in range(k + 1, m):  # line 8, for the rest of the block
                         g[q, j, later] -= s[j] * K[q, k, later]
 
 
@@ -159,7 +160,7 @@ def learn_dual(values, rounds, rule, S, coef, u, P):
     matter here. All kernels q learn from one s_t, taken at the sum of their predictions, each with
     its own b[q].
     """
-    play(values, rounds, rule, S, coef, u, P)
+    play(values, len(rounds.r), rounds, 0, rule, S, coef, u, P)
 
 
 # What a coordinate remembers, in one cache line: its weight w, θ = Σ -s x, G = Σ |s x|, its unit m

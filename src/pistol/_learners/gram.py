@@ -149,7 +149,7 @@ class GramRun:
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers, the start included."""
-        out = np.empty((self.coef.shape[1], len(at)))
+        out = np.zeros((self.coef.shape[1], len(at)))
         coef = self.model()
         size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
         coef = np.ascontiguousarray(coef / size, self.gram.inner.dtype)
