@@ -126,6 +126,7 @@ class GramRun:
         self.Z, self.ids, self.n_jobs = Z, ids, n_jobs
         self.values, n = gram.values(kernels), len(gram.inner)
         self.S = rule.scalars(len(kernels), outputs)
+        self.plugs = rule.plugs(outputs, rule.shares(kernels))
         self.g = np.zeros((len(kernels), outputs, n), gram.inner.dtype)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
 
@@ -137,8 +138,7 @@ class GramRun:
     def learn(self, V: Array, order: Array, r: Array) -> Array:
         """Learn these rounds; what was predicted in them."""
         P, rounds = self.start[order], Rounds.of(V, order, r)
-        plugs = self.rule.plugs(V.shape[1], self.rule.shares(self.kernels))
-        learn_gram(self.values, rounds, plugs, self.S, self.g, self.coef, self.u, P)
+        learn_gram(self.values, rounds, self.plugs, self.S, self.g, self.coef, self.u, P)
         return P
 
     def model(self) -> Array:

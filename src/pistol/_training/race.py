@@ -47,13 +47,22 @@ class Run(Protocol):
         """A learner that can go on with other rows, from a snapshot if one is given."""
 
 
-class Folds(NamedTuple):
+@dataclass(frozen=True)
+class Folds:
     """The rounds of a pass in an order of content, and the fold that holds out each of them."""
 
     rounds: Rounds
     fold: Array
     k: int
     seed: int
+    orders: dict[tuple[int, int], Rounds] = field(default_factory=dict, repr=False)
+
+    def order(self, i: int, number: int) -> Rounds:
+        """A pass of fold i: what it learns, shuffled; the same for all candidates."""
+        if (i, number) not in self.orders:
+            order = shuffled_pass(self.rounds, self.learned(i), (self.seed, i, number))
+            self.orders[i, number] = order
+        return self.orders[i, number]
 
     def learned(self, i: int) -> Array:
         """Numbers of the rounds that fold i learns from."""
@@ -148,17 +157,23 @@ class _Passes(NamedTuple):
 
 
 def _passes(run: Run, V: Array, folds: Folds, i: int, passes: range) -> _Passes:
-    before, among = run.alpha.copy(), folds.learned(i)
+    before = run.alpha.copy()
     for number in passes:
-        chunk = one_pass(run, V, folds.rounds, among, (folds.seed, i, number))
+        rows, r = folds.order(i, number)
+        chunk = Chunk(rows, r, run.learn(V, rows, r))
     return _Passes(run.scores(folds.held_out(i)), chunk, bool((run.alpha != before).any()))
 
 
 def one_pass(run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, ...]) -> Chunk:
     """Learn these rounds once, in a shuffled order."""
-    order = np.random.default_rng(seed).permutation(among)
-    rows, r = read_only(rounds.rows[order]), read_only(rounds.r[order])
+    rows, r = shuffled_pass(rounds, among, seed)
     return Chunk(rows, r, run.learn(V, rows, r))
+
+
+def shuffled_pass(rounds: Rounds, among: Array, seed: tuple[int, ...]) -> Rounds:
+    """Some of the rounds in a shuffled order."""
+    order = np.random.default_rng(seed).permutation(among)
+    return Rounds(read_only(rounds.rows[order]), read_only(rounds.r[order]))
 
 
 def _judge(racer: Racer, results: list[_Passes], folds: Folds, loss: Any, mark: int) -> None:

@@ -192,7 +192,7 @@ _every = {"skewed": hard.skewed, "codes": hard.codes, "spikes": hard.spikes}
 HARD_CLASSES = [
     *(_two(f"flags-{n}", n, hard.flags, family="flags") for n in (300, 3_000)),
     *(
-        _two(name, 2_000, load, family="product", seen=True, toy=name == "product-codes")
+        _two(name, 2_000, load, family="product", seen=True)
         for name, load in _changed(hard.product, 6, **_every, useless=hard.useless(50))
     ),
     *(
