@@ -83,3 +83,17 @@ def test_coefficients_of_any_size_have_finite_gradients():
     A = rows(6, 4)
     found = mean_squares(large, A, np.ones(4)) / 1e300
     assert_allclose(found, mean_squares(model, A, np.ones(4)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e-3, 1e20])
+def test_gradients_follow_the_unit_of_the_rows(size):
+    """Rows times a number, in kernels made for them: the gradients are divided by it."""
+    S, coef = rows(0, 300), rows(1, 300, 2).T
+    found = []
+    for unit in (1.0, size):
+        square = 8.0 * unit**2
+        kernels = SUMS[2].kernels(square, 4)
+        Z = unit * S
+        model = Expansion(kernels, np.arange(300), Z, sq_norms(Z), np.stack([coef] * len(kernels)))
+        found.append(mean_squares(model, Z[:20], np.ones(20)))
+    assert_allclose(size * size * found[1], found[0], rtol=1e-3)

@@ -14,6 +14,7 @@ from .cells import Patchwork, centred, members
 from .models import Expansion
 
 PRECISE = 256  # support rows up to which float64 costs nothing
+MODERATE = 1e8  # its cube is far below the largest number of float32
 PART = 64  # rows whose gradients are computed together
 
 
@@ -36,6 +37,13 @@ def _largest(model: Expansion | Patchwork) -> float:
     return max(_largest(model.base), *cells)
 
 
+def _moderate(model: Expansion) -> bool:
+    """Whether all numbers on the way to the gradients are within what float32 can hold."""
+    gammas = [kernel.theta[0] for kernel in model.kernels]
+    small = 1.0 / MODERATE < min(gammas) and max(gammas) < MODERATE
+    return bool(small and model.sq.max(initial=0.0) < MODERATE)
+
+
 def gradients_of(model: Expansion | Patchwork, size: float = 1.0) -> Callable[[Any], Array]:
     """∂f_j/∂x_i, divided by `size`, as a function of rows; of shape (outputs, rows, features).
 
@@ -43,7 +51,7 @@ def gradients_of(model: Expansion | Patchwork, size: float = 1.0) -> Callable[[A
     slopes of the kernels: one matrix product.
     """
     if isinstance(model, Expansion):
-        dtype = np.float32 if len(model.sq) > PRECISE else np.float64
+        dtype = np.float32 if len(model.sq) > PRECISE and _moderate(model) else np.float64
         coef = (model.coef / size).transpose(2, 1, 0).astype(dtype)  # (support, outputs, kernels)
         S, s_sq = model.rows.astype(dtype), model.sq.astype(dtype)
         return lambda A: _gradients(model, coef, S, s_sq, A.astype(dtype))
