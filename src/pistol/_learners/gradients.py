@@ -40,7 +40,7 @@ def _largest(model: Expansion | Patchwork) -> float:
 def _moderate(model: Expansion) -> bool:
     """Whether all numbers on the way to the gradients are within what float32 can hold."""
     gammas = [kernel.theta[0] for kernel in model.kernels]
-    small = 1.0 / MODERATE < min(gammas) and max(gammas) < MODERATE
+    small = min(gammas) > 1.0 / MODERATE and max(gammas) < MODERATE
     return bool(small and model.sq.max(initial=0.0) < MODERATE)
 
 
