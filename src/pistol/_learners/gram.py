@@ -123,8 +123,8 @@ def _values(kernel: Kernel, Z: Any, m: int, threads: Workers) -> Array:
 class GramRun:
     """A sum of kernels that learns one order of the rows of a Gram matrix, pass after pass.
 
-    Z and ids are the rows that the matrix was given, and their numbers. `start` has values of a function
-    of the rows that is added to f and stays as it is.
+    Z and ids are the rows that the matrix was given, and their numbers. `start` has values of a
+    function of the rows that is added to f and stays as it is.
     """
 
     def __init__(
