@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
@@ -27,7 +28,7 @@ from .race import Contest, Folds, Racer, assign_folds, one_pass
 from .watch import Watch
 from .work import Work, all_passes
 
-PROBES = 3  # cells in which kernels and passes are chosen
+PROBES = 2  # cells in which kernels and passes are chosen
 FULL = 2  # shuffled orders of the base
 FOLDS = 3
 TURN = 4  # cells per thread between two looks at callbacks
@@ -80,10 +81,17 @@ class Ground(NamedTuple):
         rows, at = np.unique(self.order.rows[own], return_inverse=True)
         r, data = self.order.r[own], self.work.data
         Z = data.X[rows]
-        centre = np.asarray(Z.mean(axis=0), np.float64).ravel().astype(Z.dtype)
+        centre = _centre(Z)
         weight = np.bincount(at, r, len(rows))
         inside = Data(centred(Z, centre), read_only(data.Y[rows]), weight, data.ids[rows])
         return Cell(inside, centre, self.start[rows], Rounds(read_only(at), r), rows)
+
+
+def _centre(Z: Any) -> Array:
+    """The mean of dense rows; zero for sparse rows, which are not shifted."""
+    if sp.issparse(Z):
+        return np.zeros(Z.shape[1], Z.dtype)
+    return Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
 
 
 class Chosen(NamedTuple):
