@@ -16,6 +16,7 @@ SPARSE = 0.99  # a larger share of missing values is worth a word
 FEW = 5  # rows of a class
 ROWS = 10_000  # rows that are compared with the target
 ENOUGH = 20  # rows from which on a column that equals the target is no accident
+FIRST = 256  # rows that rule out most columns of numbers
 
 
 class TableWarning(UserWarning):
@@ -25,10 +26,12 @@ class TableWarning(UserWarning):
     """
 
 
-def say(notices: Iterable[str]) -> None:
-    """One warning for all notices."""
-    if found := list(notices):
+def say(notices: Iterable[str]) -> tuple[str, ...]:
+    """One warning for all notices; what was said."""
+    found = tuple(notices)
+    if found:
         warnings.warn("\n".join(found), TableWarning, stacklevel=4)
+    return found
 
 
 def notices(table: Table, Y: Array, classes: Any = None) -> Iterable[str]:
@@ -52,6 +55,33 @@ def notices(table: Table, Y: Array, classes: Any = None) -> Iterable[str]:
             yield f"column {column.name!r} determines the target; is it known when you predict?"
     if classes is not None:
         yield from _small_classes(Y, classes)
+
+
+def notices_of_numbers(X: Any, Y: Array, names: Any, classes: Any = None) -> Iterable[str]:
+    """What is noticed in rows of numbers, if X is given and has several columns, and in targets."""
+    if X is not None and X.shape[1] > 1 and len(X) >= ENOUGH:
+        for i in np.flatnonzero(_suspects(X, Y)):
+            name = int(i) if names is None else names[i]
+            column = Column(name, NUMBER, X[:, i].astype(np.float64), [])
+            if _counts_rows(column):
+                yield f"column {name!r} counts the rows; if it is only their number, drop it"
+            if _is_target(column, Y):
+                yield f"column {name!r} determines the target; is it known when you predict?"
+    if classes is not None:
+        yield from _small_classes(Y, classes)
+
+
+def _suspects(X: Array, Y: Array) -> Array:
+    """Columns whose first rows allow that they count the rows or determine the target."""
+    X, Y = X[:FIRST].astype(np.float64), Y[:FIRST]
+    with np.errstate(all="ignore"):
+        counts = X[-1] - X[0] == len(X) - 1.0
+        same = (Y == Y[0]).all(axis=1)
+        kept = (X[same] == X[0]).all(axis=0)
+        if len(np.unique(Y)) == 2:
+            return counts | (kept & (X[~same] != X[0]).all(axis=0))
+        x, y = X - X.mean(axis=0), Y[:, 0] - Y[:, 0].mean()
+        return counts | ((y @ x) ** 2 >= 0.999 * (y @ y) * np.square(x).sum(axis=0))
 
 
 def _small_classes(Y: Array, classes: Any) -> Iterable[str]:

@@ -186,6 +186,7 @@ class PistolClassifier(Classifier, Estimator):
     kernel_weights_ = views.kernel_weights_
     feature_importances_ = views.feature_importances_
     norm_ = views.kernel_norm_
+    neighbours = views.neighbours
 
     @staticmethod
     def _recipe(p: Any) -> Recipe:
@@ -344,6 +345,7 @@ class PistolRegressor(Regressor, Estimator):
     kernel_weights_ = views.kernel_weights_
     feature_importances_ = views.feature_importances_
     norm_ = views.kernel_norm_
+    neighbours = views.neighbours
     intercept_ = views.center_
 
     @staticmethod

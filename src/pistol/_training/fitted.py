@@ -21,14 +21,20 @@ from .drift import Challengers
 from .tasks import Task, summed_loss
 
 ROWS = 3840  # rows that are scaled and scored together: a multiple of the block of the tiles
+POINTS = 4  # of the learning curve, for each doubling of the rounds
 
 
 class Online(NamedTuple):
-    """Sums over first-pass rounds: sizes, losses and errors of predictions made before learning."""
+    """Sums over first-pass rounds: sizes, losses and errors of predictions made before learning.
+
+    `curve` has sums of sizes and errors by how many rounds came before: entry i is of rounds before
+    which from 2^(i/4) - 1 up to 2^((i+1)/4) - 1 were learned.
+    """
 
     rounds: float = 0.0
     loss: float = 0.0
     error: float = 0.0
+    curve: Array = np.zeros((0, 2))
 
     @property
     def mean_loss(self) -> float:
@@ -40,13 +46,37 @@ class Online(NamedTuple):
         """Mean error on each row before it was learned."""
         return self.error / max(self.rounds, 1e-300)
 
-    def then(self, chunk: Chunk, V: Array, task: Task, targets: TargetScaler, rule: Rule) -> Online:
-        """The sums with one chunk more."""
+    def then(
+        self,
+        chunk: Chunk,
+        V: Array,
+        task: Task,
+        targets: TargetScaler,
+        rule: Rule,
+        before: Array,
+    ) -> Online:
+        """The sums with one chunk more; `before` says how much was learned before each round."""
+        errors = task.errors(chunk.P, V[chunk.rows], targets)
         return Online(
             self.rounds + float(chunk.r.sum()),
             self.loss + summed_loss(rule, chunk, V),
-            self.error + float(chunk.r @ task.errors(chunk.P, V[chunk.rows], targets)),
+            self.error + float(chunk.r @ errors),
+            _added(self.curve, before, chunk.r, errors),
         )
+
+
+def _added(curve: Array, before: Array, r: Array, errors: Array) -> Array:
+    """The sums of a learning curve with some rounds more."""
+    place = np.floor(POINTS * np.log2(1.0 + before)).astype(np.int64)
+    size = max(len(curve), int(place.max(initial=-1)) + 1)
+    sums = np.stack([np.bincount(place, x, size) for x in (r, r * errors)], axis=1)
+    sums[: len(curve)] += curve
+    return sums
+
+
+def learned_before(r: Array, start: float = 0.0) -> Array:
+    """How much was learned before each of some rounds, given what was before the first of them."""
+    return start + np.cumsum(r) - r
 
 
 WINDOW = 1024  # rounds of a stream from which its metric is learned
@@ -102,6 +132,7 @@ class Fitted:
     online: Online
     counts: Counts
     temperature: float | None = None
+    held_out_error: float | None = None  # of the race that chose it; None where there was none
     stream: Stream = field(default_factory=Stream)
     settings: dict[str, Any] = field(default_factory=dict)  # parameters that shaped it
     writing: Any = field(default_factory=RLock, repr=False)
