@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -16,6 +17,7 @@ SPARSE = 0.99  # a larger share of missing values is worth a word
 FEW = 5  # rows of a class
 ROWS = 10_000  # rows that are compared with the target
 ENOUGH = 20  # rows from which on a column that equals the target is no accident
+OURS = (__name__.split(".")[0], "sklearn")
 FIRST = 256  # rows that rule out most columns of numbers
 
 
@@ -30,8 +32,16 @@ def say(notices: Iterable[str]) -> tuple[str, ...]:
     """One warning for all notices; what was said."""
     found = tuple(notices)
     if found:
-        warnings.warn("\n".join(found), TableWarning, stacklevel=4)
+        warnings.warn("\n".join(found), TableWarning, stacklevel=_outside())
     return found
+
+
+def _outside() -> int:
+    """How far up the call is that came from neither this library nor scikit-learn."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in OURS:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def notices(table: Table, Y: Array, classes: Any = None) -> Iterable[str]:

@@ -34,6 +34,7 @@ from .._training.watch import Watch
 from .._training.work import Problem, Setup
 from ..losses import Loss
 from .files import write_model
+from .summary import Learned
 
 # Parameters that partial_fit does not look at: they may change in mid-stream.
 FREE = {"passes", "orders", "random_state", "n_jobs", "verbose"}
@@ -150,6 +151,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self, "fitted_")
         write_model(Path(path), self, self.fitted_, predict_only)
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Learned:
+        """What scikit-learn's diagram shows of a fitted estimator."""
+        return Learned(self)
 
     @property
     def n_features_in_(self) -> int:

@@ -11,13 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compiled.types import Array
 from .._data.intake import check_rows
-from .._data.metric import Weighted
 from .._data.scaling import MOST
 from .._data.validation import check_count
 from .._learners import Patchwork
-from .._learners.gradients import mean_squares
 from .._learners.models import Expansion, Linear
 from .._training.explain import Neighbours, neighbours_of, raw_weights
+from .._training.importance import importances
 from .base import fitted, settled
 
 
@@ -79,22 +78,8 @@ def _shares(estimator: Any) -> dict[str, float]:
 
 
 def _importances(estimator: Any) -> Array:
-    """Mean squared derivatives with respect to scaled features, at support rows; their sum is 1."""
     known = settled(estimator)
-    model, scaler = known.model(), known.scaler
-    whole = model.base if isinstance(model, Patchwork) else _expansion(estimator)
-    if not all(kernel.smooth for kernel in whole.kernels):
-        raise AttributeError("feature_importances_ are there for kernel='auto' only")
-    model = model if isinstance(model, Patchwork) else whole
-    some = whole.rows[:: max(1, len(whole.ids) // 512)]
-    squares = mean_squares(model, some, np.ones(some.shape[0]))
-    weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
-    squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
-    columns = fitted(estimator).columns
-    if columns.encoder is not None and not columns.plain:
-        layout = columns.encoder.layout
-        squares = layout.by_column(layout.pooled(squares, some))
-    return squares / max(squares.sum(), 1e-300)
+    return importances(known, known.model())
 
 
 def _weights(estimator: Any) -> Array:
