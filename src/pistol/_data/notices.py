@@ -86,7 +86,7 @@ def _suspects(X: Array, Y: Array) -> Array:
     X, Y = X[:FIRST].astype(np.float64), Y[:FIRST]
     with np.errstate(all="ignore"):
         counts = X[-1] - X[0] == len(X) - 1.0
-        same = (Y == Y[0]).all(axis=1)
+        same = (Y[0] == Y).all(axis=1)
         kept = (X[same] == X[0]).all(axis=0)
         if len(np.unique(Y)) == 2:
             return counts | (kept & (X[~same] != X[0]).all(axis=0))
@@ -99,6 +99,7 @@ def _small_classes(Y: Array, classes: Any) -> Iterable[str]:
     counts = np.bincount(codes, minlength=len(classes))
     for label, count in zip(classes, counts, strict=True):
         if 0 < count <= FEW < len(Y) / len(classes):
+            label = label.item() if isinstance(label, np.generic) else label
             yield f"class {label!r} has {count} row(s), which is little to learn from"
 
 

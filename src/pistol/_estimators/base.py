@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compiled.types import Array, read_only
+from .._data.duplicates import Remembered, remember, some_rows
 from .._data.encoder import learn_encoder
 from .._data.intake import Columns, Intake, check_first, check_more, check_rows
 from .._data.notices import notices, notices_of_numbers, say
@@ -97,7 +98,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         )
         problem = Problem(task, ready.family, recipe.rule, recipe.drift)
         data = ready.data
-        self.fitted_ = calibrated(train(data, problem, setup, watch), data.X, data.weight)
+        new = calibrated(train(data, problem, setup, watch), data.X, data.weight)
+        self.fitted_ = replace(new, remembered=ready.remembered)
         return self
 
     def explain(self, X: Any, reference: Any = None) -> Explanation:
@@ -268,6 +270,8 @@ def scores(estimator: Any, X: Any) -> tuple[Fitted, Array]:
     check_is_fitted(estimator, "fitted_")
     known = settled(estimator)
     rows = check_rows(estimator, X, known.columns)
+    if known.remembered is not None:
+        known.remembered.look(rows)
     return known, np.concatenate(list(known.scores(rows)))
 
 
@@ -292,6 +296,7 @@ class _Ready(NamedTuple):
     family: Family
     columns: Columns
     n_rows: int  # rows given, those of weight zero included
+    remembered: Remembered | None  # what tells these rows again, if they are all
 
 
 def _prepared(
@@ -320,6 +325,7 @@ def _prepared(
         keep = np.flatnonzero(weight)
         X = X.among(keep) if isinstance(X, Table) else X[keep]
         Y, weight, ids = Y[keep], weight[keep], ids[keep]
+    table = X
     if columns.plain and known is None:
         rows = None if columns.encoder is None else X  # sparse rows and Gram matrices
         found = notices_of_numbers(rows, Y, columns.names, getattr(task, "classes", None))
@@ -328,7 +334,18 @@ def _prepared(
         columns, X = _encoded(columns, X, Y, weight, task, stream)
         assert columns.encoder is not None
         family = family.laid_out(columns.encoder.layout) if known is None else family
-    return _Ready(Data(X, read_only(Y), weight, ids), family, columns, n_rows)
+    remembered = _remembered(table, columns) if whole else None
+    return _Ready(Data(X, read_only(Y), weight, ids), family, columns, n_rows, remembered)
+
+
+def _remembered(X: Any, columns: Columns) -> Remembered | None:
+    """What tells rows that are learned again, as they are when they are predicted."""
+    n = X.rows if isinstance(X, Table) else X.shape[0]
+    at = some_rows(n)
+    if isinstance(X, Table):
+        assert columns.encoder is not None
+        return remember(columns.encoder.encode(X.among(at)), n)
+    return remember(X[at], n)
 
 
 def _encoded(

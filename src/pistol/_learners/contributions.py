@@ -1,9 +1,9 @@
 """What each feature, and what each support row, contributes to the value of f at a row.
 
-Features: integrated gradients. With A the straight line from a reference to the row, the contribution of
-feature i is ∫ ∂f/∂x_i dx_i along A, so that all of them add up to f(row) - f(reference). The integral is
-a sum over points of the line. What this misses, and the steps of f where A goes from one cell to another,
-is added in proportion to the size of the contributions, so the sum is exact.
+Features: integrated gradients. The contribution of feature i is ∫ ∂f/∂x_i dx_i along the straight line
+from a reference to the row, so that all of them add up to f(row) - f(reference). The integral is a sum
+over points of the line. What this misses, and the steps of f where the line goes from one cell to
+another, is added in proportion to the size of the contributions, so that the sum is exact.
 
 Support rows: f is a sum over them, so what each contributes is a term of this sum.
 """
@@ -81,9 +81,7 @@ def terms(model: Any, Z: Any) -> list[Terms]:
     return [_merged(parts) for parts in found]
 
 
-def _collect(
-    found: list[list[Terms]], model: Expansion, Z: Any, at: Array, share: float
-) -> None:
+def _collect(found: list[list[Terms]], model: Expansion, Z: Any, at: Array, share: float) -> None:
     """Add the terms of one expansion, which counts so much, to those of some rows."""
     for lo in range(0, len(at) if len(model.ids) else 0, PART):
         A = Z[lo : lo + PART]

@@ -72,9 +72,7 @@ def gradients_of(
     return gradients
 
 
-def _gradients(
-    model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any, exact: bool
-) -> Array:
+def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any, exact: bool) -> Array:
     """∂f_j/∂x_i at the rows of A, of shape (outputs, rows, features)."""
     inner = S @ A.T
     inner = inner.toarray() if sp.issparse(inner) else inner

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .._compiled.rows import like
 from .._compiled.types import Array
+from .._data.duplicates import Remembered
 from .._data.intake import Columns
 from .._data.scaling import Moments
 from .._data.targets import LogScaler, Recent, TargetScaler
@@ -135,6 +136,7 @@ class Fitted:
     held_out_error: float | None = None  # of the race that chose it; None where there was none
     stream: Stream = field(default_factory=Stream)
     settings: dict[str, Any] = field(default_factory=dict)  # parameters that shaped it
+    remembered: Remembered | None = field(default=None, repr=False)  # not kept in files
     writing: Any = field(default_factory=RLock, repr=False)
     _made: list[Model] = field(default_factory=list, init=False, repr=False)
 
@@ -163,7 +165,7 @@ class Fitted:
             yield model.decide(self.scaler.transform(X[lo : lo + ROWS]))
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_made": [], "writing": None}  # what can be made again
+        return vars(self) | {"_made": [], "writing": None, "remembered": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state | {"_made": [], "writing": RLock()})

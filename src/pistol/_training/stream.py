@@ -61,7 +61,8 @@ def learn_stream(
             break
     counts = fitted.counts._replace(rows=fitted.counts.rows + n_rows)
     # what held-out rows have said was said of another model
-    return replace(fitted, counts=counts, passes=number + 1, held_out_error=None)
+    passes = number + 1
+    return replace(fitted, counts=counts, passes=passes, held_out_error=None, remembered=None)
 
 
 def widened(fitted: Fitted, X: Any) -> Fitted:

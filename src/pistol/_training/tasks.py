@@ -226,9 +226,7 @@ class Regression:
         return Y if self.outputs else Y[:, 0]
 
 
-def mean_error(
-    task: Task, P: Array, V: Array, r: Array, targets: TargetScaler
-) -> float | None:
+def mean_error(task: Task, P: Array, V: Array, r: Array, targets: TargetScaler) -> float | None:
     """The mean error of predictions, each counted r times; None where none counts."""
     total = float(r.sum())
     return float(r @ task.errors(P, V, targets)) / total if total > 0 else None
