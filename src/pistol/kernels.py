@@ -176,7 +176,7 @@ def bounded_poly_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> 
 
 
 def shortening(P: Array, inner: Array, a_sq: Array, theta: Array) -> Array:
-    """The multiple of a that P s is too large by, where a is longer than √c₀: no length matters there."""
+    """The multiple of a by which P s is too large where a is longer than √c₀: length has no effect."""
     beyond = a_sq > theta[2]
     return np.where(beyond, P * inner / np.where(beyond, a_sq, 1.0), 0.0)
 

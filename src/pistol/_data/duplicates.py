@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.types import Array
-from .notices import say
+from .notices import inspecting, say
 from .ordering import mix
 
 KEPT, LOOKED_AT = 1024, 4096  # training rows that are remembered, rows to predict that are compared
@@ -35,7 +35,7 @@ class Remembered:
     def look(self, X: Any) -> None:
         """Say if many of these encoded rows were learned; at most once, and only in early calls."""
         n = X.shape[0]
-        if n < FEW or len(self.looks) >= CALLS:
+        if n < FEW or len(self.looks) >= CALLS or inspecting():
             return
         found = np.isin(row_keys(X[:: -(-n // LOOKED_AT)]), self.keys)
         hits, expected = float(found.sum()), self.share * len(found)
@@ -46,8 +46,8 @@ class Remembered:
         if surely and hits / expected + noise <= ALL:
             say(
                 [
-                    f"about {known:.0%} of these {n} rows were learned; errors on them say little about "
-                    "rows to come"
+                    f"about {known:.0%} of these {n} rows were learned; errors on them say little "
+                    "about rows to come"
                 ]
             )
 

@@ -36,6 +36,14 @@ def say(notices: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
+def inspecting() -> bool:
+    """Whether the call came from scikit-learn's tools that change rows to see what happens."""
+    frame: Any = sys._getframe(1)
+    while frame and not frame.f_globals.get("__name__", "").startswith("sklearn.inspection"):
+        frame = frame.f_back
+    return frame is not None
+
+
 def _outside() -> int:
     """How far up the call is that came from neither this library nor scikit-learn."""
     frame, level = sys._getframe(1), 1
