@@ -102,6 +102,8 @@ def test_an_effect_is_the_mean_prediction_with_one_value_for_all(model):
     assert words.values == [["Bern", "Rome", "Ulm", "missing"]]
     expected = [model.predict(X.assign(**{"town $": v})).mean() for v in ["Bern", "Rome", "Ulm"]]
     assert_allclose(words.average[:3, 0], expected)
+    numbers = drawn(EffectDisplay.from_estimator(model, X, "floor"))
+    assert numbers.values == [["0", "1", "2", "3", "4"]]
     dates = drawn(EffectDisplay.from_estimator(model, X, "day"))
     assert all(np.datetime64("2020-01-01") <= value for value in dates.values[0])
 

@@ -1,4 +1,4 @@
-"""What was learned can be told: contributions add up, importances sum to 1, curves are of the errors."""
+"""What was learned can be told: contributions add up, importances sum to 1, errors are kept."""
 
 import pickle
 import warnings

@@ -14,7 +14,7 @@ from pistol._learners.gradients import gradients_of
 from pistol._learners.models import Expansion
 from pistol._learners.trees import grow_tree
 
-few = settings(max_examples=5, deadline=None)
+few = settings(max_examples=3, deadline=None)
 seeds = st.integers(0, 10**6)
 D, OUTPUTS = 3, 2
 

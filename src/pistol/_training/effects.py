@@ -13,6 +13,7 @@ from .fitted import ROWS, Fitted
 from .tasks import Classification
 
 MIDDLE = 0.01, 0.99  # quantiles between which numbers are shown
+FEW = 6  # values of numbers that are shown one by one
 LEVELS = 12  # of words, those of most rows
 
 
@@ -20,28 +21,26 @@ class Grid(NamedTuple):
     """Some values of a column: as they are encoded, and as they are shown."""
 
     name: Any
-    kind: str
     values: Array
     shown: list[Any]  # numbers, times, or words
 
 
 def grid_of(column: Column, size: int) -> Grid:
-    """Values of a column that occur: all levels, or numbers between the extreme ones."""
+    """Values of a column: levels, all of few numbers, or as many between the extreme ones."""
     if column.kind == WORDS:
         codes, counts = np.unique(column.values, return_counts=True)
         codes = np.sort(codes[np.argsort(-counts, kind="stable")[:LEVELS]])
         codes = np.append(codes[codes >= 0], codes[codes < 0])  # what is missing comes last
         levels = [*column.levels, "missing"]
-        return Grid(column.name, WORDS, codes, [str(levels[code]) for code in codes])
+        return Grid(column.name, codes, [str(levels[code]) for code in codes])
     values = np.unique(column.values[~column.missing])
-    if len(values) > size:
-        at = np.linspace(*MIDDLE, size)
-        there = column.values[~column.missing]
-        values = np.unique(np.quantile(there, at, method="inverted_cdf"))
-    shown: Any = values
+    if len(values) > FEW:
+        low, high = np.quantile(column.values[~column.missing], MIDDLE)
+        values = np.unique(np.linspace(low, high, size))
     if column.kind == DATE:
-        shown = (1e3 * values).astype("datetime64[ms]")
-    return Grid(column.name, column.kind, values, list(shown))
+        return Grid(column.name, values, list((1e3 * values).astype("datetime64[ms]")))
+    shown = [f"{value:.6g}" for value in values] if len(values) <= FEW else list(values)
+    return Grid(column.name, values, shown)
 
 
 def responses(fitted: Fitted, scores: Array) -> Array:

@@ -25,14 +25,14 @@ class EffectDisplay:
     """The effect of one column or of two: the mean prediction if all rows had the same values in them.
 
     This is partial dependence. It takes tables as they come: a column may hold numbers, words, dates or
-    times. Words and times of the table are shown as they are.
+    times. Numbers are shown between their quantiles of 1 % and 99 %.
 
     Parameters
     ----------
     names : list of one or two names
         The columns.
     values : list of one or two lists
-        Values of each column, which occur in the table.
+        Values of each column.
     average : array of shape (n_values, n_outputs) or (n_values, n_values, n_outputs)
         Mean probabilities of classes, or mean predicted targets.
     outputs : list of str

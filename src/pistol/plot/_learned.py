@@ -17,6 +17,7 @@ from .._training.tasks import Classification
 from ._axes import AGAINST, PISTOL, THEORY, axes, bars, bars_axes, short
 
 MOST = 15  # bars
+DOTS: Any = {"color": "black", "markersize": 5, "markeredgecolor": "white"}
 ENOUGH = 30.0  # rounds of a point of a learning curve
 
 
@@ -122,7 +123,7 @@ class ImportancesDisplay:
         bars(ax, [short(self.names[i]) for i in order], mean[order])
         if len(self.importances) > 1:
             for own in self.importances:
-                ax.plot(own[order], range(len(order)), ".", color=THEORY, alpha=0.7)
+                ax.plot(own[order], range(len(order)), "o", **DOTS)
         ax.set(xlabel="share of the squared derivatives", xlim=(0.0, None))
         self.ax_, self.figure_ = ax, ax.figure
         return self
