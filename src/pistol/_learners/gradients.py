@@ -21,13 +21,19 @@ PART = 64  # rows whose gradients are computed together
 
 def mean_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> Array:
     """The mean over the rows of A of Σ_j (∂f_j/∂x_i)², one number per feature i."""
-    size = max(_largest(model), 1e-300)  # squares may overflow
+    size, squares = relative_squares(model, A, weight)
+    return size * (size * squares)
+
+
+def relative_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> tuple[float, Array]:
+    """The size of the largest coefficient, and the mean squares divided by its square."""
+    size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     gradients = gradients_of(model, size)
     total = np.zeros(A.shape[1])
     for lo in range(0, A.shape[0], PART):
         at = slice(lo, min(lo + PART, A.shape[0]))
         total += weight[at] @ np.square(gradients(A[at]), dtype=np.float64).sum(axis=0)
-    return size * (size * (total / max(weight.sum(), 1e-300)))
+    return size, total / max(weight.sum(), 1e-300)
 
 
 def _largest(model: Expansion | Patchwork) -> float:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._compiled.types import Array
 from .._data.intake import Columns
-from .._data.scaling import Scaler
+from .._data.scaling import MOST, Scaler
 from .._learners.contributions import contributions, terms, whole_of
 from .._learners.models import Linear
 from .fitted import Fitted
@@ -56,7 +56,7 @@ def explained(fitted: Fitted, X: Any, reference: Any = None) -> Explanation:
     """
     model = fitted.model()
     if isinstance(model, Linear):
-        parts, first = _linear(fitted, X, reference)
+        parts, value = _linear(fitted, X, reference)
     else:
         if not all(kernel.smooth for kernel in whole_of(model).kernels):
             raise ValueError(
@@ -67,10 +67,10 @@ def explained(fitted: Fitted, X: Any, reference: Any = None) -> Explanation:
         if reference is not None:
             start = _mean(fitted.scaler.transform(reference))
         found, value = contributions(model, Z, start)
-        first = fitted.targets.spread(value[:, None])[:, 0] + fitted.targets.center
         shape = found.shape[0], found.shape[2]
         spread = fitted.targets.spread(found.transpose(1, 0, 2).reshape(len(value), -1))
         parts = [own.reshape(shape) for own in spread]
+    first = fitted.targets.spread(value[:, None])[:, 0] + fitted.targets.center
     parts = [_by_column(own, fitted.columns) for own in parts]
     if _single(fitted, len(parts)):
         return Explanation(parts[0], float(first[0]))
@@ -86,14 +86,15 @@ def raw_weights(fitted: Fitted) -> Array:
 
 def _linear(fitted: Fitted, X: Any, reference: Any) -> tuple[list[Any], Array]:
     """w · (x - reference) of every feature, one array per output, and the score of the reference."""
-    weights, scaler = raw_weights(fitted), fitted.scaler
-    start = scaler.center if isinstance(scaler, Scaler) else np.zeros(weights.shape[1] - 1)
+    weights, scaler = raw_weights(fitted)[:, :-1], fitted.scaler
+    start = scaler.center if isinstance(scaler, Scaler) else np.zeros(weights.shape[1])
     start = start if reference is None else _mean(reference)
-    first = weights[:, :-1] @ start + weights[:, -1]
-    if sp.issparse(X) and not start.any():
-        return [sp.csr_array(X.multiply(own)) for own in weights[:, :-1]], first
-    gap = (X.toarray() if sp.issparse(X) else X) - start
-    return [gap * own for own in weights[:, :-1]], first
+    first = fitted.model().decide(scaler.transform(start[None]))[0]
+    with np.errstate(over="ignore"):
+        if sp.issparse(X) and not start.any():
+            return [sp.csr_array(X.multiply(own)) for own in weights], first
+        gap = (X.toarray() if sp.issparse(X) else X) - start
+        return [np.clip(gap * own, -MOST, MOST) for own in weights], first
 
 
 def _mean(X: Any) -> Array:

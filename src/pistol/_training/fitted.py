@@ -70,8 +70,9 @@ def _added(curve: Array, before: Array, r: Array, errors: Array) -> Array:
     """The sums of a learning curve with some rounds more."""
     place = np.floor(POINTS * np.log2(1.0 + before)).astype(np.int64)
     size = max(len(curve), int(place.max(initial=-1)) + 1)
-    sums = np.stack([np.bincount(place, x, size) for x in (r, r * errors)], axis=1)
-    sums[: len(curve)] += curve
+    sums = np.zeros((size, 2))
+    sums[: len(curve)] = curve
+    np.add.at(sums, place, np.column_stack([r, r * errors]))
     return sums
 
 

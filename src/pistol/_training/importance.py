@@ -13,7 +13,7 @@ from .._data.origin import OriginScaler
 from .._data.scaling import Scaler
 from .._learners import Patchwork
 from .._learners.contributions import whole_of
-from .._learners.gradients import mean_squares
+from .._learners.gradients import relative_squares
 from .._learners.models import Linear
 from .fitted import Fitted
 
@@ -57,7 +57,7 @@ def _squared_slopes(fitted: Fitted, model: Any) -> Array:
     if not isinstance(model, Patchwork):
         model = replace(model, coef=np.stack([fitted.targets.spread(own) for own in model.coef]))
     some = whole.rows[:: max(1, len(whole.ids) // LOOKED_AT)]
-    squares = mean_squares(model, some, np.ones(some.shape[0]))
+    _, squares = relative_squares(model, some, np.ones(some.shape[0]))
     weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
     squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
     if fitted.columns.plain:
