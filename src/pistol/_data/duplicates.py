@@ -17,8 +17,8 @@ from .._compiled.types import Array
 from .notices import inspecting, say
 from .ordering import mix
 
-KEPT, LOOKED_AT = 1024, 4096  # training rows that are remembered, rows to predict that are compared
-CALLS, FEW = 16, 20  # calls of so many rows or more that are looked at
+KEPT, LOOKED_AT = 1024, 2048  # training rows that are remembered, rows to predict that are compared
+CALLS, FEW = 8, 20  # calls of so many rows or more that are looked at
 NOTABLE, ALL = 0.05, 0.98  # shares of known rows between which something is said
 HITS = 10  # rows that must have been found
 
