@@ -1,5 +1,7 @@
 """Rounds on rows whose kernel values are all known, block by block.
 
+A matrix of values has one line per row and one column per row that is learned; these rows come first.
+
 Values of all kernels of a sum are made from two matrices, for a block of rows at a time, and used at
 once.
 """
@@ -98,7 +100,7 @@ def _kernel_values(values, q, rows, m, lo, width, V):
 @helper(inline="always")
 def _spread(values, rows, m, coef, g, V):
     """Line 8 at every row, for a block of rounds: g[q, j] += Σ coef[k, j] k_q(rows[k], ·)."""
-    n, used = len(values.inner), np.empty(BLOCK + 1, np.int64)
+    n, used = g.shape[2], np.empty(BLOCK + 1, np.int64)
     for lo in range(0, n, WIDTH):
         width = min(WIDTH, n - lo)
         for q in range(len(values.steps)):
@@ -152,7 +154,7 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P):
     g[q, j] is that of kernel q and output j, at every row. It is kept up to date block by block, so
     that rounds without a gradient cost next to nothing.
     """
-    n, Q, J = len(values.inner), len(values.steps), P.shape[1]
+    n, Q, J = g.shape[2], len(values.steps), P.shape[1]
     block = BlockValues(np.empty((Q, J, BLOCK)), np.empty((Q, BLOCK, BLOCK)), np.empty((Q, BLOCK)))
     new, share, rows = np.empty((BLOCK, J)), np.empty((Q, BLOCK, J)), np.empty(BLOCK, np.int64)
     V = np.empty((BLOCK, min(n, WIDTH)), g.dtype)
@@ -208,7 +210,7 @@ def _sums(c, width, V, m, out):
 @loop(lambda data: types.void(gram_type(data), _state(data), indices, matrix))
 def expand_gram(values, coef, at, out):
     """out[j, k] = Σ_q Σ_n coef[q, j, n] k_q(n, at[k])."""
-    n, Q = len(values.inner), len(values.steps)
+    n, Q = coef.shape[2], len(values.steps)
     V, rows = np.empty((BLOCK, min(n, WIDTH)), coef.dtype), np.empty(BLOCK, np.int64)
     for first in range(0, len(at), BLOCK):
         m = min(BLOCK, len(at) - first)

@@ -39,27 +39,43 @@ PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 
 class Gram:
-    """Kernel values among all rows of Z, for sums of these kernels.
+    """Kernel values of all rows of Z at the rows that are learned, for sums of these kernels.
 
     The kernels are one of any kind; or polynomials, Gaussians and exponentials, each kind of one
-    anchor.
+    anchor. All rows are learned unless some are named. In the matrices those that are learned come
+    first; `place` tells where each row of Z is.
     """
 
-    def __init__(self, Z: Any, kernels: Sequence[Kernel], threads: Workers) -> None:
+    def __init__(
+        self, Z: Any, kernels: Sequence[Kernel], threads: Workers, learned: Array | None = None
+    ) -> None:
+        n = Z.shape[0]
+        self.learned = np.arange(n) if learned is None else learned
+        if learned is None:
+            self.place = self.learned
+        else:
+            rows = np.concatenate([learned, np.setdiff1d(np.arange(n), learned)])
+            self.place = np.argsort(rows)
+            Z = Z[rows]
+        self._compute(Z, kernels, threads)
+
+    def _compute(self, Z: Any, kernels: Sequence[Kernel], threads: Workers) -> None:
+        """Set the matrices from which all values are made."""
+        m = len(self.learned)
         self.single = not all(kernel.map in (bounded_poly, *RADIAL) for kernel in kernels)
         polynomials = [kernel for kernel in kernels if kernel.map is bounded_poly]
         self.widest: dict[Any, tuple[float, Array]] = {}
         if self.single:
-            self.inner = _values(kernels[0], Z, threads)
+            self.inner = _values(kernels[0], Z, m, threads)
             return
         if polynomials:
             gamma, _, most = polynomials[0].theta
-            self.inner = _values(get_kernel("bounded_poly", gamma, 1, most), Z, threads)
+            self.inner = _values(get_kernel("bounded_poly", gamma, 1, most), Z, m, threads)
         for radial in RADIAL:
             gammas = [kernel.theta[0] for kernel in kernels if kernel.map is radial]
             if gammas:
                 widest = next(k for k in kernels if k.map is radial and k.theta[0] == min(gammas))
-                self.widest[radial] = min(gammas), _values(widest, Z, threads)
+                self.widest[radial] = min(gammas), _values(widest, Z, m, threads)
         if not polynomials:
             self.inner = next(iter(self.widest.values()))[1]
 
@@ -78,8 +94,8 @@ class Gram:
         return GramValues(self.inner, values, read_only(np.array(steps, np.int64)))
 
 
-def _values(kernel: Kernel, Z: Any, threads: Workers) -> Array:
-    """All values of one kernel, in float32 where there are many of at most about one."""
+def _values(kernel: Kernel, Z: Any, m: int, threads: Workers) -> Array:
+    """Values of one kernel at all rows and the first m, in float32 where many are about one at most."""
     n, small = Z.shape[0], kernel.map in (*RADIAL, laplacian, cosine, bounded_poly)
     dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
     if kernel.base is precomputed_base:
@@ -87,15 +103,15 @@ def _values(kernel: Kernel, Z: Any, threads: Workers) -> Array:
     sq = sq_norms(Z)
     working = kernel.precision(dtype, sq.max(initial=0.0))
     Z = Z.astype(working, copy=False)
-    out = np.empty((n, n), dtype)
+    out = np.empty((n, m), dtype)
 
     def stripe(at: slice) -> None:
         K = kernel.base(Z, Block(Z[at]), None)
         kernel.map_tile(K, sq, sq[at], *nothing(K))
         out[:, at] = K
 
-    threads.run([partial(stripe, slice(lo, min(lo + BLOCK, n))) for lo in range(0, n, BLOCK)])
-    k_xx = diagonal(kernel, out, sq)  # which may refuse them
+    threads.run([partial(stripe, slice(lo, min(lo + BLOCK, m))) for lo in range(0, m, BLOCK)])
+    k_xx = diagonal(kernel, out, sq[:m])  # which may refuse them
     if kernel.map in RADIAL:
         np.fill_diagonal(out, k_xx)  # which rounding has moved away from 1
     if dtype == np.float64:  # the last bits depend on where a row stands among the others
@@ -107,7 +123,8 @@ def _values(kernel: Kernel, Z: Any, threads: Workers) -> Array:
 class GramRun:
     """A sum of kernels that learns one order of the rows of a Gram matrix, pass after pass.
 
-    `start` has values of a function of the rows that is added to f and stays as it is.
+    Z and ids are the rows that the matrix was given, and their numbers. `start` has values of a
+    function of the rows that is added to f and stays as it is.
     """
 
     def __init__(
@@ -122,9 +139,9 @@ class GramRun:
         start: Array | None = None,
     ) -> None:
         self.gram, self.kernels, self.rule = gram, kernels, rule
-        self.start = np.zeros((len(gram.inner), outputs)) if start is None else start
+        self.start = np.zeros((Z.shape[0], outputs)) if start is None else start
         self.Z, self.ids, self.n_jobs = Z, ids, n_jobs
-        self.values, n = gram.values(kernels), len(gram.inner)
+        self.values, n = gram.values(kernels), len(gram.learned)
         self.S = rule.scalars(len(kernels), outputs)
         self.plugs = rule.plugs(outputs, rule.shares(kernels))
         self.g = np.zeros((len(kernels), outputs, n), gram.inner.dtype)
@@ -137,7 +154,8 @@ class GramRun:
 
     def learn(self, V: Array, order: Array, r: Array) -> Array:
         """Learn these rounds; what was predicted in them."""
-        P, rounds = self.start[order], Rounds.of(V, order, r)
+        P, place = self.start[order], read_only(self.gram.place[order])
+        rounds = Rounds.of(read_only(V[self.gram.learned]), place, r)
         learn_gram(self.values, rounds, self.plugs, self.S, self.g, self.coef, self.u, P)
         return P
 
@@ -153,14 +171,17 @@ class GramRun:
         coef = self.model()
         size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
         coef = np.ascontiguousarray(coef / size, self.gram.inner.dtype)
-        expand_gram(self.values, coef, read_only(at), out)
+        expand_gram(self.values, coef, read_only(self.gram.place[at]), out)
         return self.start[at] + out.T * size
 
     def expansion(self) -> Expansion:
         """f̄ so far as a function of scaled rows."""
-        return Expansion(
-            self.kernels, self.ids, self.Z, sq_norms(self.Z), self.model(), self.n_jobs
-        )
+        Z, ids = self._learned()
+        return Expansion(self.kernels, ids, Z, sq_norms(Z), self.model(), self.n_jobs)
+
+    def _learned(self) -> tuple[Any, Array]:
+        """The rows that are learned, and their numbers."""
+        return self.Z[self.gram.learned], self.ids[self.gram.learned]
 
     def snapshot(self) -> tuple[Array, Array, Scalars]:
         """What has been learned so far."""
@@ -169,4 +190,4 @@ class GramRun:
     def learner(self, kept: Any = None) -> Dual:
         """A learner that can go on with other rows, from a snapshot if one is given."""
         coef, u, S = kept or self.snapshot()
-        return Dual.resume(self.rule, self.kernels, self.Z, self.ids, coef, u, S, self.n_jobs)
+        return Dual.resume(self.rule, self.kernels, *self._learned(), coef, u, S, self.n_jobs)

@@ -225,7 +225,7 @@ class CellsRun:
         """Learn these rounds; what was predicted in them."""
         P = np.zeros((len(order), V.shape[1]))
         for start, run, own in self._each(order):
-            targets = read_only(V[start : start + len(run.coef)])
+            targets = V[start : start + run.Z.shape[0]]
             P[own] = run.learn(targets, order[own] - start, r[own])
         return P
 

@@ -109,9 +109,14 @@ class Family(Protocol):
         """A learner that has learned nothing yet."""
 
     def runs(
-        self, candidates: list[Candidate], data: Data, rule: Rule, threads: Workers
+        self,
+        candidates: list[Candidate],
+        data: Data,
+        rule: Rule,
+        threads: Workers,
+        learned: Array | None = None,
     ) -> list[Callable[[], Run]]:
-        """Makers of runs for a race between candidates."""
+        """Makers of runs for a race between candidates; `learned` are the rows that they learn."""
 
     scout: ClassVar[int]  # the number of the candidate whose gradients say which features matter
 
@@ -248,14 +253,20 @@ class KernelFamily:
         return Dual(rule, candidate, outputs, self.n_jobs)
 
     def runs(
-        self, candidates: list[Candidate], data: Data, rule: Rule, threads: Workers
+        self,
+        candidates: list[Candidate],
+        data: Data,
+        rule: Rule,
+        threads: Workers,
+        learned: Array | None = None,
     ) -> list[Callable[[], Run]]:
         """Runs on kernel values that are computed once for all of them."""
         square = data.X[:, data.ids] if self.precomputed else data.X
-        gram = Gram(square, [kernel for kernels in candidates for kernel in kernels], threads)
+        kernels = [kernel for candidate in candidates for kernel in candidate]
+        gram = Gram(square, kernels, threads, learned)
         return [
-            partial(GramRun, gram, kernels, rule, data.Y.shape[1], data.X, data.ids, self.n_jobs)
-            for kernels in candidates
+            partial(GramRun, gram, candidate, rule, data.Y.shape[1], data.X, data.ids, self.n_jobs)
+            for candidate in candidates
         ]
 
     scout: ClassVar[int] = SUMS.index(MIXED)
@@ -362,7 +373,12 @@ class LinearFamily:
         return make(rule, features, outputs, bias=1.0 if self.fit_intercept else 0.0)
 
     def runs(
-        self, candidates: list[Candidate], data: Data, rule: Rule, threads: Workers
+        self,
+        candidates: list[Candidate],
+        data: Data,
+        rule: Rule,
+        threads: Workers,
+        learned: Array | None = None,
     ) -> list[Callable[[], Run]]:
         """Learners that go over the rows again and again."""
         features, outputs = data.X.shape[1], data.Y.shape[1]

@@ -24,6 +24,7 @@ from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
+LEADING = 2  # candidates of a race that take part in the next, beside the one that shows the metric
 SAMPLE = 256  # rounds at which gradients are looked at
 
 
@@ -46,9 +47,9 @@ def levels(
     contest: Contest, family: Family, data: Data, scaler: Any, rule: Rule, most: int
 ) -> Iterator[Level]:
     """Race after race, each in the metric that the one before has found; yields the best so far."""
-    rounds, weights, best = family.metrics(data.X), None, None
+    rounds, weights, best, numbers = family.metrics(data.X), None, None, None
     for number in range(rounds + 1):
-        racers = _racers(contest, family, data, scaler, rule, weights)
+        racers = _racers(contest, family, data, scaler, rule, weights, numbers)
         for leader in contest.race(racers, min(most, SHORT) if rounds else most):
             level = _better(Level(leader, racers, weights), best)
             yield level
@@ -56,7 +57,10 @@ def levels(
         best = level
         if number == rounds or not promising:
             break
-        weights = _learn_weights(contest, family, racers[family.scout], weights)
+        scout = next(racer for racer in racers if racer.number == family.scout)
+        weights = _learn_weights(contest, family, scout, weights)
+        leading = sorted(racers, key=lambda racer: racer.best)[:LEADING]
+        numbers = sorted({scout.number, *(racer.number for racer in leading)})
     assert best is not None
     for leader in contest.race(best.racers, most):
         yield best._replace(best=leader)
@@ -76,28 +80,48 @@ def _better(level: Level, other: Level | None) -> Level:
 
 
 def _racers(
-    contest: Contest, family: Family, data: Data, scaler: Any, rule: Rule, weights: Array | None
+    contest: Contest,
+    family: Family,
+    data: Data,
+    scaler: Any,
+    rule: Rule,
+    weights: Array | None,
+    numbers: list[int] | None,
 ) -> list[Racer]:
-    """All candidates on all folds, each fold in its own metric."""
+    """The candidates with these numbers, or all, on all folds; each fold in its own metric."""
     k = contest.folds.k
     if weights is None:
-        makers = [_makers(family, data, scaler, rule, contest)] * k
+        makers = [_makers(family, data, scaler, rule, contest, numbers)] * k
     else:
         makers = [
             _makers(
-                family, data._replace(X=weighted(data.X, w)), Weighted(scaler, w), rule, contest
+                family,
+                data._replace(X=weighted(data.X, w)),
+                Weighted(scaler, w),
+                rule,
+                contest,
+                numbers,
+                np.unique(contest.folds.rounds.rows[contest.folds.learned(i)]),
             )
-            for w in weights
+            for i, w in enumerate(weights)
         ]
-    return [Racer(c, [fold[c]() for fold in makers]) for c in range(len(makers[0]))]
+    return [Racer(c, [fold[c]() for fold in makers]) for c in makers[0]]
 
 
 def _makers(
-    family: Family, data: Data, scaler: Any, rule: Rule, contest: Contest
-) -> list[Callable[[], Run]]:
-    """What makes runs of each candidate on these rows."""
+    family: Family,
+    data: Data,
+    scaler: Any,
+    rule: Rule,
+    contest: Contest,
+    numbers: list[int] | None,
+    learned: Array | None = None,
+) -> dict[int, Callable[[], Run]]:
+    """What makes runs of each candidate on these rows, by its number."""
     candidates = family.candidates(data.X, data.weight, scaler)
-    return family.runs(candidates, data, rule, contest.threads)
+    numbers = list(range(len(candidates))) if numbers is None else numbers
+    some = [candidates[number] for number in numbers]
+    return dict(zip(numbers, family.runs(some, data, rule, contest.threads, learned), strict=True))
 
 
 def _learn_weights(contest: Contest, family: Family, scout: Racer, before: Array | None) -> Array:
@@ -106,11 +130,12 @@ def _learn_weights(contest: Contest, family: Family, scout: Racer, before: Array
         contest.go_on([scout], SHORT)
     rounds = contest.folds.rounds
     found = []
+    run: Any
     for i, run in enumerate(scout.runs):
         at = contest.folds.learned(i)
         at = at[:: max(1, len(at) // SAMPLE)]
         model: Any = run.expansion()
-        squares = mean_squares(model, model.rows[rounds.rows[at]], rounds.r[at])
+        squares = mean_squares(model, run.Z[rounds.rows[at]], rounds.r[at])
         squares = family.pooled(squares, model.rows)
         weight = np.ones(len(squares)) if before is None else before[i]
         found.append(metric_weights(weight, squares))
