@@ -70,7 +70,7 @@ def test_the_tables_of_the_algorithm_quote_the_source():
 def test_the_walks_name_functions_that_are_there():
     page = (DOCS / "architecture.md").read_text("utf-8")
     tables = page.split("| step | function | in |\n")[1:]
-    assert len(tables) == 3
+    assert len(tables) == 4
     for table in tables:
         for row in table.split("\n\n")[0].splitlines()[1:]:
             _, step, functions, files, _ = row.split("|")

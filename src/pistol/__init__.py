@@ -7,15 +7,18 @@ from ._estimators.files import ModelFileError
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
 from ._estimators.loading import load
+from ._training.explain import Explanation, Neighbours
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AveragedSGDClassifier",
+    "Explanation",
     "KernelPerceptron",
     "LinearPistolClassifier",
     "LinearPistolRegressor",
     "ModelFileError",
+    "Neighbours",
     "PistolClassifier",
     "PistolRegressor",
     "TableEncoder",

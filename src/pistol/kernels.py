@@ -161,7 +161,10 @@ def exponential_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> S
 
 
 def bounded_poly_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
-    """degree γ' (γ' ⟨s, a⟩)^(degree - 1) s, where γ' shortens rows longer than √c₀."""
+    """degree γ' (γ' ⟨s, a⟩)^(degree - 1) s, where γ' shortens rows longer than √c₀.
+
+    The derivative of γ' is left to `shortening`.
+    """
     gamma, degree, most = theta
     short_s, short_a = (
         np.sqrt(np.minimum(1.0, most / np.maximum(sq, most))) for sq in (s_sq, a_sq)
@@ -170,6 +173,12 @@ def bounded_poly_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> 
     if degree == 0:
         return Slope(np.zeros_like(inner), False)
     return Slope(degree * factor * (factor * inner) ** (int(degree) - 1), False)
+
+
+def shortening(P: Array, inner: Array, a_sq: Array, theta: Array) -> Array:
+    """The multiple of a by which P s is too large where a is longer than √c₀: length has no effect."""
+    beyond = a_sq > theta[2]
+    return np.where(beyond, P * inner / np.where(beyond, a_sq, 1.0), 0.0)
 
 
 def _squares(inner: Array, s_sq: Array, a_sq: Array) -> Array:

@@ -277,8 +277,13 @@ def test_a_later_format_is_named(rows, path):
     model = pistol.LinearPistolClassifier(passes=1)
     model.fit(*rows(model)).save(path)
     header, arrays = content_of(path)
-    forge(header | {"format": 2, "version": "9.0"}, arrays, path)
-    with pytest.raises(pistol.ModelFileError, match=r"pistol 9.0 in format 2.*Upgrade"):
+    forge(header | {"format": 99, "version": "9.0"}, arrays, path)
+    with pytest.raises(pistol.ModelFileError, match=r"pistol 9.0 in format 99.*Upgrade"):
+        pistol.load(path)
+    forge(header | {"format": 1, "version": "0.0"}, arrays, path)
+    with pytest.raises(
+        pistol.ModelFileError, match=r"pistol 0.0 in format 1.*Train the model again"
+    ):
         pistol.load(path)
     for text in ("[" * 100_000, "3", "nonsense", '{"format": ' + "9" * 5000 + "}"):
         save_file(arrays, path, {"pistol": text})

@@ -58,6 +58,11 @@ def assert_finite(scores):
         names = ("coef_", "intercept_", "dual_coef_", "online_loss_", "online_error_", "norm_")
         seen = {name: getattr(model, name) for name in names if hasattr(model, name)}
         seen |= {"t_": model.t_, "scores": scores(model, X)}
+        if hasattr(model, "feature_importances_"):  # the gradient is known
+            seen["importances"] = model.feature_importances_
+            seen |= model.explain(X)._asdict()
+        if hasattr(model, "neighbours"):
+            seen["neighbours"] = model.neighbours(X, k=2).contributions
         if hasattr(model, "predict_proba"):
             seen["probabilities"] = model.predict_proba(X)
         bad = [name for name, value in seen.items() if not np.isfinite(value).all()]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from . import common
 from .common import Json
-
-MOST = 10  # features that are named
 
 
 def inspect(
@@ -24,55 +21,14 @@ def inspect(
     with common.one_line():
         from .._estimators.files import read_model
         from .._estimators.loading import CLASSES
+        from .._estimators.summary import facts
 
         known, header = read_model(model, CLASSES)
-        facts = {
+        found = {
             "kind": header["class"], "written by": f"pistol {header['version']}",
             "bytes": model.stat().st_size, "predict only": header["predict_only"],
-            **described(known),
+            **facts(known),
         }  # fmt: skip
-        common.show(facts, as_json)
-
-
-def described(model: Any) -> dict[str, Any]:
-    """Facts about a fitted model."""
-    fitted = model.fitted_
-    changed = {
-        name: str(value) if callable(value) or not _plain(value) else value
-        for name, value in model.get_params(deep=False).items()
-        if name != "random_state" and repr(value) != repr(getattr(type(model)(), name))
-    }
-    facts = {
-        "rows": fitted.counts.rows, "rounds": model.t_, "passes": model.passes_,
-        "online loss": model.online_loss_, "online error": model.online_error_,
-        "features": model.n_features_in_, "loss": fitted.task.loss.name,
-    }  # fmt: skip
-    if changed:
-        facts["parameters"] = changed
-    if hasattr(model, "classes_"):
-        facts["classes"] = [common.word(label) for label in model.classes_]
-    if hasattr(type(model), "support_"):
-        facts |= {"support rows": model.n_support_, "kernels": model.kernel_weights_}
-        strength = _or_none(lambda: model.feature_importances_)
-    else:
-        weights = np.abs(np.atleast_2d(model.coef_)).max(axis=0)
-        facts["non-zero weights"] = int(np.count_nonzero(weights))
-        strength = weights
-    if strength is not None:
-        names = getattr(model, "feature_names_in_", None)
-        order = np.argsort(-strength, kind="stable")[:MOST]
-        facts["strongest features"] = {
-            str(i if names is None else names[i]): float(strength[i]) for i in order if strength[i]
-        }
-    return facts
-
-
-def _plain(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def _or_none(read: Any) -> Any:
-    try:
-        return read()
-    except AttributeError:
-        return None
+        if "classes" in found:
+            found["classes"] = [common.word(label) for label in found["classes"]]
+        common.show(found, as_json)

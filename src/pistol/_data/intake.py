@@ -41,6 +41,7 @@ class Columns(NamedTuple):
     names: Array | None = None
     encoder: Encoder | None = None  # None for sparse rows and Gram matrices
     plain: bool = True  # whether rows of numbers are learned as they are
+    notices: tuple[str, ...] = ()  # what was said about them when training began
 
 
 class Intake(NamedTuple):

@@ -17,14 +17,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compiled.types import Array, read_only
+from .._data.duplicates import Remembered, remember, some_rows
 from .._data.encoder import learn_encoder
 from .._data.intake import Columns, Intake, check_first, check_more, check_rows
-from .._data.notices import notices, say
+from .._data.notices import notices, notices_of_numbers, say
 from .._data.ordering import as_given, check_size, round_size
 from .._data.tables import Table
 from .._data.validation import check_count, check_weight, usable
 from .._learners import Finished, Rule
 from .._training.batch import train
+from .._training.explain import Explanation, explained
 from .._training.families import Data, Family
 from .._training.fitted import Fitted, calibrated, marked, roll_back
 from .._training.stream import begin_stream, learn_stream, widened
@@ -33,6 +35,7 @@ from .._training.watch import Watch
 from .._training.work import Problem, Setup
 from ..losses import Loss
 from .files import write_model
+from .summary import Learned
 
 # Parameters that partial_fit does not look at: they may change in mid-stream.
 FREE = {"passes", "orders", "random_state", "n_jobs", "verbose"}
@@ -95,8 +98,44 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         )
         problem = Problem(task, ready.family, recipe.rule, recipe.drift)
         data = ready.data
-        self.fitted_ = calibrated(train(data, problem, setup, watch), data.X, data.weight)
+        new = calibrated(train(data, problem, setup, watch), data.X, data.weight)
+        self.fitted_ = replace(new, remembered=ready.remembered)
         return self
+
+    def explain(self, X: Any, reference: Any = None) -> Explanation:
+        """What each column contributes to the prediction for each row.
+
+        The contributions of a row and the baseline, which is the prediction for a reference, add up
+        to the decision value of a classifier and to the predicted target of a regressor. (With
+        ``loss="poisson"`` they add up to its logarithm, and of several quantiles each is explained
+        before they are sorted.) A linear model's contributions are its weights times the distance to
+        the reference. Those of a kernel machine are integrated gradients: the gradient with respect
+        to a feature, integrated along the straight line from the reference to the row in scaled
+        features. The columns that a category or a date is encoded as are added up.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to explain.
+        reference : table, array-like or sparse matrix of shape (n, n_features), default=None
+            Rows whose mean is the reference, such as those of one class. None: the centre of the
+            training rows, which is the mean of a feature, or its usual value if it has one; zero
+            where rows are not scaled.
+
+        Returns
+        -------
+        explanation : Explanation
+            The named tuple (contributions, baseline).
+
+        See Also
+        --------
+        pistol.plot.ContributionsDisplay : A picture of it.
+        """
+        check_is_fitted(self, "fitted_")
+        known = settled(self)
+        rows = check_rows(self, X, known.columns)
+        start = None if reference is None else check_rows(self, reference, known.columns)
+        return explained(known, rows, start)
 
     def save(self, path: str | os.PathLike[str], predict_only: bool = False) -> None:
         """Write the fitted estimator to a file, which :func:`pistol.load` reads.
@@ -114,6 +153,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self, "fitted_")
         write_model(Path(path), self, self.fitted_, predict_only)
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Learned:
+        """What scikit-learn's diagram shows of a fitted estimator."""
+        return Learned(self)
 
     @property
     def n_features_in_(self) -> int:
@@ -137,6 +180,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def t_(self) -> float:
         """Rounds learned by each shuffled order: the sum of the sample weights, for every pass."""
         return max(learner.t for learner in fitted(self).learners)
+
+    @property
+    def held_out_error_(self) -> float:
+        """Mean error on held-out rows, where `fit` had any; the same rows chose kernels and passes."""
+        error = fitted(self).held_out_error
+        if error is None:
+            raise AttributeError("there were no held-out rows; see online_error_")
+        return error
 
     @property
     def online_loss_(self) -> float:
@@ -219,6 +270,8 @@ def scores(estimator: Any, X: Any) -> tuple[Fitted, Array]:
     check_is_fitted(estimator, "fitted_")
     known = settled(estimator)
     rows = check_rows(estimator, X, known.columns)
+    if known.remembered is not None:
+        known.remembered.look(rows)
     return known, np.concatenate(list(known.scores(rows)))
 
 
@@ -243,6 +296,7 @@ class _Ready(NamedTuple):
     family: Family
     columns: Columns
     n_rows: int  # rows given, those of weight zero included
+    remembered: Remembered | None  # what tells these rows again, if they are all
 
 
 def _prepared(
@@ -271,11 +325,27 @@ def _prepared(
         keep = np.flatnonzero(weight)
         X = X.among(keep) if isinstance(X, Table) else X[keep]
         Y, weight, ids = Y[keep], weight[keep], ids[keep]
-    if not columns.plain:
+    table = X
+    if columns.plain and known is None:
+        rows = None if columns.encoder is None else X  # sparse rows and Gram matrices
+        found = notices_of_numbers(rows, Y, columns.names, getattr(task, "classes", None))
+        columns = columns._replace(notices=say(found))
+    elif not columns.plain:
         columns, X = _encoded(columns, X, Y, weight, task, stream)
         assert columns.encoder is not None
         family = family.laid_out(columns.encoder.layout) if known is None else family
-    return _Ready(Data(X, read_only(Y), weight, ids), family, columns, n_rows)
+    remembered = _remembered(table, columns) if whole else None
+    return _Ready(Data(X, read_only(Y), weight, ids), family, columns, n_rows, remembered)
+
+
+def _remembered(X: Any, columns: Columns) -> Remembered | None:
+    """What tells rows that are learned again, as they are when they are predicted."""
+    n = X.rows if isinstance(X, Table) else X.shape[0]
+    at = some_rows(n)
+    if isinstance(X, Table):
+        assert columns.encoder is not None
+        return remember(columns.encoder.encode(X.among(at)), n)
+    return remember(X[at], n)
 
 
 def _encoded(
@@ -284,7 +354,8 @@ def _encoded(
     """What is known of the columns after these rows, and the rows as numbers."""
     if columns.encoder is None:
         encoder, X = learn_encoder(table, Y, weight, stream)
-        say(notices(table, Y, getattr(task, "classes", None)))
+        said = say(notices(table, Y, getattr(task, "classes", None)))
+        columns = columns._replace(notices=said)
     else:
         encoder, X = columns.encoder.then(table, Y, weight)
     return columns._replace(encoder=encoder), usable(X, encoder.feature_names)

@@ -116,6 +116,7 @@ class AveragedSGDClassifier(Classifier, Estimator):
     n_support_ = views.n_support_
     kernel_weights_ = views.kernel_weights_
     norm_ = views.kernel_norm_
+    neighbours = views.neighbours
 
     @staticmethod
     def _recipe(p: Any) -> Recipe:
@@ -221,6 +222,7 @@ class KernelPerceptron(Classifier, Estimator):
     n_support_ = views.n_support_
     kernel_weights_ = views.kernel_weights_
     norm_ = views.kernel_norm_
+    neighbours = views.neighbours
 
     @staticmethod
     def _recipe(p: Any) -> Recipe:

@@ -27,7 +27,7 @@ from .._training.saved import finished, fitted_record
 from .._training.saved_learners import LOSS
 from .._training.tasks import Classification
 
-FORMAT = 1  # raised when older versions of the library could not read what is written
+FORMAT = 2  # raised when older versions of the library could not read what is written
 PARAMETER = Parameter(LOSS)
 DAMAGED = (
     ValueError,
@@ -158,6 +158,11 @@ def _content(path: Path) -> tuple[str, dict[str, Array]]:
 def _check_version(header: dict[str, Any]) -> None:
     if type(header.get("format")) is not int or header["format"] < 1:
         raise ValueError("its header has no format")
+    if header["format"] < FORMAT:
+        raise ValueError(
+            f"it was written by pistol {header.get('version')!s:.40} in format {header['format']}; "
+            f"this version reads format {FORMAT} only. Train the model again"
+        )
     if header["format"] > FORMAT:
         raise ValueError(
             f"it was written by pistol {header.get('version')!s:.40} in format {header['format']}; "

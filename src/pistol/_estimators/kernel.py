@@ -114,6 +114,9 @@ class PistolClassifier(Classifier, Estimator):
     online_loss_, online_error_ : float
         Mean loss and error on each row before it was learned, in the first pass: an honest estimate
         at no cost.
+    held_out_error_ : float
+        Mean error on held-out rows (absolute error in regression), where `fit` had any. The same
+        rows chose kernels and passes, so it is slightly too small.
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
@@ -186,6 +189,7 @@ class PistolClassifier(Classifier, Estimator):
     kernel_weights_ = views.kernel_weights_
     feature_importances_ = views.feature_importances_
     norm_ = views.kernel_norm_
+    neighbours = views.neighbours
 
     @staticmethod
     def _recipe(p: Any) -> Recipe:
@@ -281,6 +285,9 @@ class PistolRegressor(Regressor, Estimator):
         Rounds learned.
     online_loss_, online_error_ : float
         Mean loss and absolute error on each row before it was learned, in the first pass.
+    held_out_error_ : float
+        Mean error on held-out rows (absolute error in regression), where `fit` had any. The same
+        rows chose kernels and passes, so it is slightly too small.
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
@@ -344,6 +351,7 @@ class PistolRegressor(Regressor, Estimator):
     kernel_weights_ = views.kernel_weights_
     feature_importances_ = views.feature_importances_
     norm_ = views.kernel_norm_
+    neighbours = views.neighbours
     intercept_ = views.center_
 
     @staticmethod

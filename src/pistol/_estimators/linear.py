@@ -92,6 +92,9 @@ class LinearPistolClassifier(Classifier, Estimator):
         Weights of the features; for a table, of the columns that it was encoded as.
     intercept_ : array of shape (1,) or (n_classes,)
         The learned constants.
+    feature_importances_ : array of shape (n_features_in_,)
+        How much the model depends on each feature: squares of the weights of the scaled features.
+        They sum to 1.
     passes_ : int
         How many times the rows were learned.
     t_ : float
@@ -99,6 +102,9 @@ class LinearPistolClassifier(Classifier, Estimator):
     online_loss_, online_error_ : float
         Mean loss and error on each row before it was learned, in the first pass: an honest estimate
         at no cost.
+    held_out_error_ : float
+        Mean error on held-out rows (absolute error in regression), where `fit` had any. The same
+        rows chose kernels and passes, so it is slightly too small.
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
@@ -152,6 +158,7 @@ class LinearPistolClassifier(Classifier, Estimator):
     coef_ = views.coef_
     intercept_ = views.intercept_
     norm_ = views.linear_norm_
+    feature_importances_ = views.feature_importances_
 
     @staticmethod
     def _recipe(p: Any) -> Recipe:
@@ -223,12 +230,18 @@ class LinearPistolRegressor(Regressor, Estimator):
         those of the logarithm of the mean.
     intercept_ : float or array of shape (n_outputs,)
         The learned constant.
+    feature_importances_ : array of shape (n_features_in_,)
+        How much the model depends on each feature: squares of the weights of the scaled features.
+        They sum to 1.
     passes_ : int
         How many times the rows were learned.
     t_ : float
         Rounds learned.
     online_loss_, online_error_ : float
         Mean loss and absolute error on each row before it was learned, in the first pass.
+    held_out_error_ : float
+        Mean error on held-out rows (absolute error in regression), where `fit` had any. The same
+        rows chose kernels and passes, so it is slightly too small.
     norm_ : float or array
         ‖f‖ of the model.
     n_features_in_ : int
@@ -279,6 +292,7 @@ class LinearPistolRegressor(Regressor, Estimator):
     coef_ = views.target_coef_
     intercept_ = views.target_intercept_
     norm_ = views.linear_norm_
+    feature_importances_ = views.feature_importances_
 
     @staticmethod
     def _recipe(p: Any) -> Recipe:

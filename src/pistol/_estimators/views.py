@@ -7,13 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from .._compiled.types import Array
-from .._data.metric import Weighted
+from .._data.intake import check_rows
 from .._data.scaling import MOST
+from .._data.validation import check_count
 from .._learners import Patchwork
-from .._learners.gradients import mean_squares
 from .._learners.models import Expansion, Linear
+from .._training.explain import Neighbours, neighbours_of, raw_weights
+from .._training.importance import importances
 from .base import fitted, settled
 
 
@@ -75,32 +78,13 @@ def _shares(estimator: Any) -> dict[str, float]:
 
 
 def _importances(estimator: Any) -> Array:
-    """Mean squared derivatives with respect to scaled features, at support rows; their sum is 1."""
     known = settled(estimator)
-    model, scaler = known.model(), known.scaler
-    whole = model.base if isinstance(model, Patchwork) else _expansion(estimator)
-    if not all(kernel.smooth for kernel in whole.kernels):
-        raise AttributeError("feature_importances_ are there for kernel='auto' only")
-    model = model if isinstance(model, Patchwork) else whole
-    some = whole.rows[:: max(1, len(whole.ids) // 512)]
-    squares = mean_squares(model, some, np.ones(some.shape[0]))
-    weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
-    squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
-    columns = fitted(estimator).columns
-    if columns.encoder is not None and not columns.plain:
-        layout = columns.encoder.layout
-        squares = layout.by_column(layout.pooled(squares, some))
-    return squares / max(squares.sum(), 1e-300)
+    return importances(known, known.model())
 
 
 def _weights(estimator: Any) -> Array:
     """Weights and intercepts of the user's rows and targets, one row per output."""
-    known = settled(estimator)
-    model = known.model()
-    assert isinstance(model, Linear)
-    weights = known.targets.spread(known.scaler.to_raw(model.weights.copy()))
-    weights[:, -1] += known.targets.center
-    return weights
+    return raw_weights(settled(estimator))
 
 
 def _one_or_many(values: Array, estimator: Any) -> Any:
@@ -120,6 +104,30 @@ def _norm(values: Array) -> Any:
 
 def _view(read: Any, doc: str) -> Any:
     return property(read, doc=doc)
+
+
+def neighbours(self: Any, X: Any, k: int = 5) -> Neighbours:
+    """The training rows that contribute most to the prediction for each row.
+
+    The prediction is a sum over support rows, and the contributions are its terms: a positive one
+    speaks for the output, a negative one against it.
+
+    Parameters
+    ----------
+    X : table, array-like or sparse matrix of shape (n_samples, n_features)
+        Rows to look at.
+    k : int, default=5
+        How many training rows per row, by the size of their contributions.
+
+    Returns
+    -------
+    neighbours : Neighbours
+        The named tuple (rows, contributions).
+    """
+    check_is_fitted(self, "fitted_")
+    check_count("k", k)
+    known = settled(self)
+    return neighbours_of(known, check_rows(self, X, known.columns), k)
 
 
 support_ = _view(

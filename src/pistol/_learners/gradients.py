@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from .._compiled.rows import sq_norms
 from .._compiled.types import Array
+from ..kernels import bounded_poly, shortening
 from .cells import Patchwork, centred, members
 from .models import Expansion
 
@@ -20,13 +21,19 @@ PART = 64  # rows whose gradients are computed together
 
 def mean_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> Array:
     """The mean over the rows of A of Σ_j (∂f_j/∂x_i)², one number per feature i."""
-    size = max(_largest(model), 1e-300)  # squares may overflow
+    size, squares = relative_squares(model, A, weight)
+    return size * (size * squares)
+
+
+def relative_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> tuple[float, Array]:
+    """The size of the largest coefficient, and the mean squares divided by its square."""
+    size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     gradients = gradients_of(model, size)
     total = np.zeros(A.shape[1])
     for lo in range(0, A.shape[0], PART):
         at = slice(lo, min(lo + PART, A.shape[0]))
         total += weight[at] @ np.square(gradients(A[at]), dtype=np.float64).sum(axis=0)
-    return size * (size * (total / max(weight.sum(), 1e-300)))
+    return size, total / max(weight.sum(), 1e-300)
 
 
 def _largest(model: Expansion | Patchwork) -> float:
@@ -44,38 +51,47 @@ def _moderate(model: Expansion) -> bool:
     return bool(small and model.sq.max(initial=0.0) < MODERATE)
 
 
-def gradients_of(model: Expansion | Patchwork, size: float = 1.0) -> Callable[[Any], Array]:
+def gradients_of(
+    model: Expansion | Patchwork, size: float = 1.0, exact: bool = False
+) -> Callable[[Any], Array]:
     """∂f_j/∂x_i, divided by `size`, as a function of rows; of shape (outputs, rows, features).
 
     f_j = Σ_n Σ_q coef[q, j, n] k_q(s_n, ·), so its gradient is a sum of support rows, weighted by the
-    slopes of the kernels: one matrix product.
+    slopes of the kernels: one matrix product. Polynomials do not grow any more at rows far out; unless
+    it is to be `exact`, the gradient there is as if only their slope were smaller.
     """
     if isinstance(model, Expansion):
         dtype = np.float32 if len(model.sq) > PRECISE and _moderate(model) else np.float64
         coef = (model.coef / size).transpose(2, 1, 0).astype(dtype)  # (support, outputs, kernels)
         S, s_sq = model.rows.astype(dtype), model.sq.astype(dtype)
-        return lambda A: _gradients(model, coef, S, s_sq, A.astype(dtype))
+        return lambda A: _gradients(model, coef, S, s_sq, A.astype(dtype), exact)
 
     def gradients(A: Any) -> Array:
-        G = gradients_of(model.base, size)(A).astype(np.float64)
+        G = gradients_of(model.base, size, exact)(A).astype(np.float64)
         for part in model.parts:
             for cell, at in members(part.tree, A):
                 inside = centred(A[at], part.centres[cell])
-                G[:, at] += gradients_of(part.models[cell], size)(inside) / len(model.parts)
+                own = gradients_of(part.models[cell], size, exact)(inside)
+                G[:, at] += own / len(model.parts)
         return G
 
     return gradients
 
 
-def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any) -> Array:
+def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any, exact: bool) -> Array:
     """∂f_j/∂x_i at the rows of A, of shape (outputs, rows, features)."""
     inner = S @ A.T
     inner = inner.toarray() if sp.issparse(inner) else inner
-    slopes = [kernel.slope(inner, s_sq, sq_norms(A).astype(S.dtype)) for kernel in model.kernels]
+    a_sq = sq_norms(A).astype(S.dtype)
+    slopes = [kernel.slope(inner, s_sq, a_sq) for kernel in model.kernels]
     P = np.stack([slope.P for slope in slopes], axis=1).astype(S.dtype, copy=False)
     H = coef @ P  # (support rows, outputs, rows): what each support row counts
     radial = [q for q, slope in enumerate(slopes) if slope.radial]
     own = (coef[:, :, radial] @ P[:, radial]).sum(axis=0)
+    if exact:
+        for q, kernel in enumerate(model.kernels):
+            if kernel.map is bounded_poly:
+                own += coef[:, :, q].T @ shortening(P[:, q], inner, a_sq, kernel.theta)
     flat = np.ascontiguousarray(H.transpose(1, 2, 0)).reshape(-1, S.shape[0])
     G = np.asarray(flat @ S).reshape(*own.shape, -1)
     dense = A.toarray() if sp.issparse(A) else A

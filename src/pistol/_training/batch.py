@@ -16,12 +16,12 @@ from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
 from .._learners import Chunk, Rule
 from .cells import learn_cells
 from .families import Candidate, Data
-from .fitted import Counts, Fitted, Online
+from .fitted import Counts, Fitted, Online, learned_before
 from .metric import Level, levels
 from .plan import Plan, Race, make_plan
 from .race import Contest, Folds, Racer, assign_folds
 from .stream import begin_stream, learn_stream
-from .tasks import Task
+from .tasks import Task, mean_error
 from .watch import Watch
 from .work import Problem, Setup, Work, all_passes
 
@@ -85,7 +85,8 @@ def _shuffled(
     if scaler is not blank.scaler:
         scaled = scaled._replace(X=weighted(scaled.X, scaler.weight))
     work = work._replace(
-        data=scaled._replace(X=family.compact(scaled.X)), blank=replace(blank, scaler=scaler)
+        data=scaled._replace(X=family.compact(scaled.X)),
+        blank=replace(blank, scaler=scaler, held_out_error=chosen.fitted.held_out_error),
     )
     if plan.cell:
         return watch.end(learn_cells(work, chosen.number, chosen.fitted.passes, plan, watch))
@@ -116,7 +117,8 @@ def _orders(
             order, r = shuffled(work.hashes, work.rounds, seed)
             for chunk in learner.play(data.X, data.Y, order, r, data.ids):
                 if number == 0:
-                    online = online.then(chunk, data.Y, task, targets, rule)
+                    before = learned_before(chunk.r, learner.t - float(chunk.r.sum()))
+                    online = online.then(chunk, data.Y, task, targets, rule, before)
                     told.append(chunk)
                 if watch.rows(online, partial(now, online=online)):
                     break
@@ -171,10 +173,9 @@ def _race(work: Work, plan: Race, watch: Watch | None) -> _Chosen:
         )
     learners = [run.learner() for run in more]
     T = task.temperature(best.held_out, V, rounds.r)
-    fitted = _so_far(work, level, rule)
-    return _Chosen(
-        best.number, candidate, replace(fitted, learners=learners, scaler=scaler, temperature=T)
-    )
+    error = mean_error(task, best.held_out, V, rounds.r, work.blank.targets)
+    fitted = replace(_so_far(work, level, rule), learners=learners, scaler=scaler)
+    return _Chosen(best.number, candidate, replace(fitted, temperature=T, held_out_error=error))
 
 
 def _stopped(work: Work, level: Level, rule: Rule, watch: Watch) -> bool:
@@ -201,5 +202,6 @@ def _online(work: Work, best: Racer, rule: Rule) -> Online:
     """What the first passes of the best candidate so far say."""
     online, task = Online(), work.problem.task
     for chunk in best.first:
-        online = online.then(chunk, work.data.Y, task, work.blank.targets, rule)
+        before = learned_before(chunk.r)
+        online = online.then(chunk, work.data.Y, task, work.blank.targets, rule, before)
     return online

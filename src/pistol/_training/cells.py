@@ -22,9 +22,10 @@ from .._learners.cells import centred
 from .._learners.models import Expansion, mean_model
 from .._learners.trees import Tree, grow_tree
 from .families import Candidate, Data
-from .fitted import Fitted, Online
+from .fitted import Fitted, Online, learned_before
 from .plan import Plan
 from .race import Contest, Folds, Racer, assign_folds, one_pass
+from .tasks import mean_error
 from .watch import Watch
 from .work import Work, all_passes
 
@@ -100,6 +101,7 @@ class Chosen(NamedTuple):
     number: int
     passes: int
     temperature: float | None
+    error: float | None  # on held-out rows
 
 
 def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
@@ -112,7 +114,13 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
         best = _race(ground, _probes(ground, cells, seed), plan, seed, threads)
         watch.begin(trees)
         learners: list[Any] = []
-        now = partial(replace, work.blank, learners=learners, passes=best.passes)
+        now = partial(
+            replace,
+            work.blank,
+            learners=learners,
+            passes=best.passes,
+            held_out_error=best.error,
+        )
         for tree, planned in enumerate(planted):
             watch.begin_pass()
             cells = ground.cells(planned) if tree else cells
@@ -193,7 +201,10 @@ def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk) -> Online:
     new = ~ground.known[cell.rows[chunk.rows]]
     task, targets = ground.work.problem.task, ground.work.blank.targets
     part = Chunk(*(read_only(np.ascontiguousarray(x[new])) for x in chunk))
-    return online.then(part, cell.data.Y, task, targets, ground.rule)
+    # with half of the rows of every cell, half of all rows are learned
+    share = learned_before(chunk.r)[new] / chunk.r.sum()
+    before = share * float(ground.work.data.weight.sum())
+    return online.then(part, cell.data.Y, task, targets, ground.rule, before)
 
 
 # The choice of kernels and passes
@@ -269,7 +280,9 @@ def _race(ground: Ground, probes: list[Cell], plan: Plan, seed: int, threads: Wo
     racers = _racers(ground, probes, starts, threads)
     assert plan.race is not None
     *_, best = contest.race(racers, plan.race.most)
-    return Chosen(best.number, best.passes, task.temperature(best.held_out, V, counted))
+    T = task.temperature(best.held_out, V, counted)
+    error = mean_error(task, best.held_out, V, counted, ground.work.blank.targets)
+    return Chosen(best.number, best.passes, T, error)
 
 
 def _racers(ground: Ground, probes: list[Cell], starts: Array, threads: Workers) -> list[Racer]:

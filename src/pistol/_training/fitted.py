@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .._compiled.rows import like
 from .._compiled.types import Array
+from .._data.duplicates import Remembered
 from .._data.intake import Columns
 from .._data.scaling import Moments
 from .._data.targets import LogScaler, Recent, TargetScaler
@@ -21,14 +22,20 @@ from .drift import Challengers
 from .tasks import Task, summed_loss
 
 ROWS = 3840  # rows that are scaled and scored together: a multiple of the block of the tiles
+POINTS = 4  # of the learning curve, for each doubling of the rounds
 
 
 class Online(NamedTuple):
-    """Sums over first-pass rounds: sizes, losses and errors of predictions made before learning."""
+    """Sums over first-pass rounds: sizes, losses and errors of predictions made before learning.
+
+    `curve` has sums of sizes and errors by how many rounds came before: entry i is of rounds before
+    which from 2^(i/4) - 1 up to 2^((i+1)/4) - 1 were learned.
+    """
 
     rounds: float = 0.0
     loss: float = 0.0
     error: float = 0.0
+    curve: Array = np.zeros((0, 2))
 
     @property
     def mean_loss(self) -> float:
@@ -40,13 +47,38 @@ class Online(NamedTuple):
         """Mean error on each row before it was learned."""
         return self.error / max(self.rounds, 1e-300)
 
-    def then(self, chunk: Chunk, V: Array, task: Task, targets: TargetScaler, rule: Rule) -> Online:
-        """The sums with one chunk more."""
+    def then(
+        self,
+        chunk: Chunk,
+        V: Array,
+        task: Task,
+        targets: TargetScaler,
+        rule: Rule,
+        before: Array,
+    ) -> Online:
+        """The sums with one chunk more; `before` says how much was learned before each round."""
+        errors = task.errors(chunk.P, V[chunk.rows], targets)
         return Online(
             self.rounds + float(chunk.r.sum()),
             self.loss + summed_loss(rule, chunk, V),
-            self.error + float(chunk.r @ task.errors(chunk.P, V[chunk.rows], targets)),
+            self.error + float(chunk.r @ errors),
+            _added(self.curve, before, chunk.r, errors),
         )
+
+
+def _added(curve: Array, before: Array, r: Array, errors: Array) -> Array:
+    """The sums of a learning curve with some rounds more."""
+    place = np.floor(POINTS * np.log2(1.0 + before)).astype(np.int64)
+    size = max(len(curve), int(place.max(initial=-1)) + 1)
+    sums = np.zeros((size, 2))
+    sums[: len(curve)] = curve
+    np.add.at(sums, place, np.column_stack([r, r * errors]))
+    return sums
+
+
+def learned_before(r: Array, start: float = 0.0) -> Array:
+    """How much was learned before each of some rounds, given what was before the first of them."""
+    return start + np.cumsum(r) - r
 
 
 WINDOW = 1024  # rounds of a stream from which its metric is learned
@@ -102,8 +134,10 @@ class Fitted:
     online: Online
     counts: Counts
     temperature: float | None = None
+    held_out_error: float | None = None  # of the race that chose it; None where there was none
     stream: Stream = field(default_factory=Stream)
     settings: dict[str, Any] = field(default_factory=dict)  # parameters that shaped it
+    remembered: Remembered | None = field(default=None, repr=False)  # not kept in files
     writing: Any = field(default_factory=RLock, repr=False)
     _made: list[Model] = field(default_factory=list, init=False, repr=False)
 
@@ -132,7 +166,7 @@ class Fitted:
             yield model.decide(self.scaler.transform(X[lo : lo + ROWS]))
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_made": [], "writing": None}  # what can be made again
+        return vars(self) | {"_made": [], "writing": None, "remembered": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state | {"_made": [], "writing": RLock()})

@@ -29,7 +29,7 @@ from .fitted import Counts, Fitted, Online, Stream, Window, challenging
 from .forms import FLAG, Either, Many, Maybe, Number, Numbers, OneOf, Record, Rows, Sized, Source
 from .labels import LABELS
 from .saved_cells import LEARNERS, LEARNING
-from .saved_encoder import ENCODER
+from .saved_encoder import ENCODER, TEXT
 from .saved_learners import COUNT, LOSS, NOT_NEGATIVE, POSITIVE, WIDTH
 from .tasks import Classification, Regression
 
@@ -212,10 +212,23 @@ def _check_columns(columns: Columns, source: Source) -> None:
 COLUMNS = Record(
     "columns",
     Columns,
-    {"n": WIDTH, "names": Maybe(LABELS), "encoder": Maybe(ENCODER), "plain": FLAG},
+    {
+        "n": WIDTH,
+        "names": Maybe(LABELS),
+        "encoder": Maybe(ENCODER),
+        "plain": FLAG,
+        "notices": Many(TEXT, tuple),
+    },
     check=_check_columns,
 )
-ONLINE = Record("online", Online, {"rounds": NOT_NEGATIVE, "loss": Number(), "error": NOT_NEGATIVE})
+ONLINE = Record(
+    "online", Online,
+    {
+        "rounds": NOT_NEGATIVE, "loss": Number(), "error": NOT_NEGATIVE,
+        "curve": Numbers(("c", 2), low=0.0),
+    },
+    own=("c",),
+)  # fmt: skip
 COUNTS = Record("counts", Counts, {"rows": COUNT, "rounds": COUNT, "size": POSITIVE})
 
 
@@ -252,7 +265,7 @@ def fitted_record(family: Any, settings: dict[str, Any]) -> Record:
     parts: dict[str, Any] = {
         "columns": COLUMNS, "task": TASKS, "scaler": SCALERS, "targets": TARGETS,
         "learners": Many(LEARNERS, low=1), "passes": COUNT, "online": ONLINE, "counts": COUNTS,
-        "temperature": Maybe(POSITIVE), "stream": STREAM,
+        "temperature": Maybe(POSITIVE), "held_out_error": Maybe(NOT_NEGATIVE), "stream": STREAM,
     }  # fmt: skip
 
     def make(**given: Any) -> Fitted:

@@ -18,7 +18,7 @@ from .._data.targets import Recent, unscaled
 from .._learners import Cells, Chunk, Coordinates, Dual, Learner, Primal
 from .drift import FIRST, STEP, Challengers, steps
 from .families import Data, Known
-from .fitted import Counts, Fitted, Online, Stream, Window, challenging
+from .fitted import Counts, Fitted, Online, Stream, Window, challenging, learned_before
 from .metric import metric_of
 from .tasks import summed_loss
 from .watch import Watch
@@ -60,7 +60,9 @@ def learn_stream(
         if watch.end_pass(fitted.online, partial(_itself, fitted)):
             break
     counts = fitted.counts._replace(rows=fitted.counts.rows + n_rows)
-    return replace(fitted, counts=counts, passes=number + 1)
+    # what held-out rows have said was said of another model
+    passes = number + 1
+    return replace(fitted, counts=counts, passes=passes, held_out_error=None, remembered=None)
 
 
 def widened(fitted: Fitted, X: Any) -> Fitted:
@@ -105,12 +107,17 @@ def _learn_rounds(
     """Let all learners learn these rounds; the chunks of the first one, and whether to stop."""
     played = []
     for number, learner in enumerate(fitted.learners):
+        seen = fitted.counts.rounds * fitted.counts.size
         for chunk in learner.play(Z, V, order, r, ids):
             if number == 0:
                 played.append(chunk)
             if first:
-                online = fitted.online.then(chunk, V, fitted.task, fitted.targets, learner.rule)
+                before = learned_before(chunk.r, seen)
+                online = fitted.online.then(
+                    chunk, V, fitted.task, fitted.targets, learner.rule, before
+                )
                 fitted = replace(fitted, online=online)
+                seen += float(chunk.r.sum())
             if watch.rows(fitted.online, partial(_itself, fitted)):
                 return fitted, played, True
     return fitted, played, False

@@ -226,6 +226,12 @@ class Regression:
         return Y if self.outputs else Y[:, 0]
 
 
+def mean_error(task: Task, P: Array, V: Array, r: Array, targets: TargetScaler) -> float | None:
+    """The mean error of predictions, each counted r times; None where none counts."""
+    total = float(r.sum())
+    return float(r @ task.errors(P, V, targets)) / total if total > 0 else None
+
+
 def summed_loss(rule: Rule, chunk: Chunk, V: Array) -> float:
     """Σ r ℓ(y, p) over the rounds of a chunk."""
     P, rounds = read_only(chunk.P), (chunk.rows, read_only(np.ascontiguousarray(chunk.r)))

@@ -1,4 +1,4 @@
-"""Pictures of what a learner did. matplotlib is needed only when something is drawn."""
+"""The regret of an online learner and its bound."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ._compiled.types import Array
-from .online import Comparator, Learner
-
-PISTOL, THEORY = "#1b6ca8", "#555555"
+from .._compiled.types import Array
+from ..online import Comparator, Learner
+from ._axes import PISTOL, THEORY, axes
 
 
 class RegretDisplay:
@@ -92,7 +91,7 @@ class RegretDisplay:
         self : RegretDisplay
             With the attributes above.
         """
-        ax = _axes() if ax is None else ax
+        ax = axes() if ax is None else ax
         (self.bound_line_,) = ax.plot(self.t, self.bound, "--", color=THEORY, label="bound")
         (self.regret_line_,) = ax.plot(self.t, self.regret, color=PISTOL, label=name)
         if log:
@@ -115,13 +114,3 @@ def _log_scale(ax: Any, regret: Array, bound: Array) -> None:
         return
     largest = np.abs(np.concatenate([regret, bound[np.isfinite(bound)]])).max(initial=1e-300)
     ax.set_yscale("symlog", linthresh=10 ** np.floor(np.log10(largest) - 1.5))
-
-
-def _axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as missing:
-        raise ImportError(
-            "pictures need matplotlib, which comes with an extra: pip install 'pistol[cli]'"
-        ) from missing
-    return plt.subplots()[1]

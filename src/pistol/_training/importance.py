@@ -1,0 +1,67 @@
+"""How much a model depends on each of the user's columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._compiled.types import Array
+from .._data.metric import Weighted
+from .._data.origin import OriginScaler
+from .._data.scaling import Scaler
+from .._learners import Patchwork
+from .._learners.contributions import whole_of
+from .._learners.gradients import relative_squares
+from .._learners.models import Linear
+from .fitted import Fitted
+
+LOOKED_AT = 512  # support rows at which gradients are computed
+
+
+def importances(fitted: Fitted, model: Any) -> Array:
+    """Mean squared derivatives with respect to scaled features, added up per column; their sum is 1."""
+    squares = _squared_weights(fitted, model) if isinstance(model, Linear) else None
+    squares = _squared_slopes(fitted, model) if squares is None else squares
+    return squares / max(squares.sum(), 1e-300)
+
+
+def spread_of_importances(fitted: Fitted) -> Array:
+    """The importances by each of the models whose mean predicts, one row per model."""
+    played = [learner for learner in fitted.learners if learner.t > 0] or fitted.learners
+    return np.array([importances(fitted, learner.model()) for learner in played])
+
+
+def _squared_weights(fitted: Fitted, model: Linear) -> Array:
+    """Of a linear model the derivatives are its weights."""
+    scaler = fitted.scaler
+    raw = scaler.to_raw(model.weights.copy())[:, :-1]
+    if isinstance(scaler, Scaler | OriginScaler):
+        scale = np.where(scaler.scale > 0, scaler.scale, np.inf)
+        raw = raw / scale
+    raw = fitted.targets.spread(raw)
+    squares = np.square(raw / max(float(np.abs(raw).max(initial=0.0)), 1e-300)).sum(axis=0)
+    if fitted.columns.plain:
+        return squares
+    assert fitted.columns.encoder is not None
+    layout = fitted.columns.encoder.layout
+    return np.bincount(layout.owner, squares, layout.columns)
+
+
+def _squared_slopes(fitted: Fitted, model: Any) -> Array:
+    """Of a kernel machine they are taken at support rows; the columns of a category have one value."""
+    whole, scaler = whole_of(model), fitted.scaler
+    if not all(kernel.smooth for kernel in whole.kernels):
+        raise AttributeError("feature_importances_ are there for kernel='auto' only")
+    if not isinstance(model, Patchwork):
+        model = replace(model, coef=np.stack([fitted.targets.spread(own) for own in model.coef]))
+    some = whole.rows[:: max(1, len(whole.ids) // LOOKED_AT)]
+    _, squares = relative_squares(model, some, np.ones(some.shape[0]))
+    weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
+    squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
+    if fitted.columns.plain:
+        return squares
+    assert fitted.columns.encoder is not None
+    layout = fitted.columns.encoder.layout
+    return layout.by_column(layout.pooled(squares, some))
