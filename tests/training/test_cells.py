@@ -136,6 +136,18 @@ def test_sparse_rows_are_learned():
     assert np.mean(ours.predict(sp.csr_array(X)) == theirs.predict(X)) > 0.9
 
 
+def test_rows_that_stay_sparse_may_be_predicted_dense():
+    X, y = data(MAKERS["classes"])
+    n = len(X)
+    wide = sp.csr_array((X.ravel(), (np.repeat(np.arange(n), 4), np.tile([0, 9, 99, 4999], n))))
+    model = clone(MAKERS["classes"]).fit(wide, y)
+    assert sp.issparse(model.support_vectors_)
+    assert len(model.fitted_.learners[0].learners) > 1
+    assert_allclose(
+        model.decision_function(wide.toarray()), model.decision_function(wide), rtol=1e-5, atol=1e-5
+    )
+
+
 def test_attributes_describe_all_cells(fitted):
     for model in fitted.values():
         X, _ = data(model)
