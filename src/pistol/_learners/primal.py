@@ -13,6 +13,7 @@ from .._compiled.rows import as_rows
 from .._compiled.types import Array, Rounds, Scalars
 from .models import Linear
 from .rule import Chunk, Rule, chunks
+from .storage import aligned_zeros
 
 CHUNK = 8192  # rounds between two yields
 
@@ -130,7 +131,7 @@ def widened(x: Array, features: int) -> Array:
     known = x.shape[1] - 1
     if features <= known:
         return x
-    wider = np.zeros((x.shape[0], max(features, 2 * known) + 1, *x.shape[2:]))
+    wider = aligned_zeros((x.shape[0], max(features, 2 * known) + 1, *x.shape[2:]))
     wider[:, :known], wider[:, -1] = x[:, :-1], x[:, -1]
     return wider
 
