@@ -18,7 +18,7 @@ from numba.core import types
 from ..potentials import pistol, pistol_anytime
 from .cache import helper, jit
 from .plugs import call_comparison, call_loss, call_potential
-from .prefetch import ask_for_rows, prefetch
+from .prefetch import ask_for_feature, ask_for_rows
 from .rows import add, dot, longest, row, square
 from .types import (
     block_values,
@@ -171,7 +171,6 @@ W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, ENTRIES, FIELDS = 0, 1, 2, 3, 4, 5, 
 
 LANES = 4  # coordinates whose multipliers are computed at once
 LARGE = 2**13  # coordinates that do not fit into a core's own cache
-NEXT = 32  # entries of a row from the request for a coordinate to its use
 
 # How b_t of a coordinate grows: not at all, with √(2α), with √(2α/k), or with √G in the feature's
 # own unit. k is the mean number of entries of a row: so many coordinates move at a time.
@@ -294,8 +293,8 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
             p = state[j, d, W] * bias
             for n in range(m):
                 f, x = np.uintp(cols[n]), float(vals[n])
-                if wide and n + NEXT < m:
-                    prefetch(state[j], np.int64(cols[n + NEXT]) * FIELDS)
+                if wide:
+                    ask_for_feature(state[j], cols, n)
                 if abs(x) > state[j, f, M]:  # a new unit, before it is used
                     set_unit(state[j], f, x, weight, growth, a, b, L)
                 p += state[j, f, W] * x

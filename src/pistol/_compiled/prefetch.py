@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -11,6 +12,7 @@ from numba.extending import intrinsic
 from .cache import INTERPRETED, helper
 
 AHEAD = 6  # rounds from the request for a row to its use
+NEXT = 32  # entries from the request for a feature to its use
 LINE = 64  # bytes of a cache line
 LONGEST = 256  # bytes of a row that are asked for; what follows is guessed by the processor
 
@@ -54,3 +56,10 @@ def ask_for_rows(X, order, k):
             for n in range(lo, min(hi, lo + LONGEST // 4), LINE // 4):
                 prefetch(X.indices, n)
             prefetch(X.indices, hi - 1)
+
+
+@helper(inline="always")
+def ask_for_feature(F, cols, n):
+    """Ask for what a table has on the feature of a later entry of a row."""
+    if n + NEXT < len(cols):
+        prefetch(F, np.intp(cols[n + NEXT]) * F.shape[1])

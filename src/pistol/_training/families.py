@@ -29,7 +29,7 @@ from .._data.scaling import (
     stays_sparse,
     typical_square,
 )
-from .._data.seen import WIDE, seen_in
+from .._data.seen import seen_in, sparsely_wide
 from .._data.sums import MIXED, SUMS
 from .._data.validation import check_choice, check_gram, check_number
 from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
@@ -430,7 +430,7 @@ def _ratio(new: Array, old: Array) -> Array:
 
 def _unscaled(X: Any) -> Any:
     """Rows as they are; of very wide sparse rows the features seen."""
-    return seen_in(X) if sp.issparse(X) and X.shape[1] > WIDE else Unscaled(X.shape[1])
+    return seen_in(X) if sparsely_wide(X) else Unscaled(X.shape[1])
 
 
 def _typical_square(moments: Moments, scaler: Any) -> float:
