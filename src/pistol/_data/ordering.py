@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.features import (
     COUNT,
@@ -79,8 +80,10 @@ def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
     zero do not count for ranges and keys.
     """
     X, features = restricted(X)
-    rows = as_rows(X)
-    places, squares = _oriented(rows, X.shape[1], read_only(np.ascontiguousarray(weight)))
+    rows = as_rows(X if sp.issparse(X) else np.ascontiguousarray(X))
+    places, squares = _oriented(
+        rows, X.shape[1], read_only(np.ascontiguousarray(weight, np.float64))
+    )
     varies = np.isfinite(places[:, WAY])
     key = mix(np.rint(KEYS * squares).astype(np.uint64) * salt + salt)
     number = mix((features + 1).astype(np.uint64) * salt)

@@ -318,12 +318,15 @@ class LinearFamily:
     per_coordinate: bool = True
     fit_intercept: bool = True
     scaling: bool = True
-    n_jobs: int | None = 1
+    n_jobs: int | None = None
 
     @property
     def limits(self) -> Limits:
         """Rows are cheap; learners with very many features are large."""
-        return Limits(few=30_000, wide=100_000, wide_passes=8)
+        return Limits(
+            few=30_000, sample=8192, most_repeats=4, repeated=400_000, only_passes=True,
+            wide=100_000, wide_passes=8, full=1,
+        )  # fmt: skip
 
     def check(self, X: Any, own: slice | None) -> None:
         """Nothing more than what all rows must fulfil."""
