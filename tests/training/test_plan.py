@@ -66,7 +66,7 @@ def test_the_documentations_table_is_the_plan():
 
 
 def test_the_table_of_linear_estimators_is_the_plan():
-    few, some, more, wide = read_table(LINEAR_HEADER)
+    few, some, many, more, wide = read_table(LINEAR_HEADER)
     for row in (few, some):
         race = auto(number(row[0]), LINEAR).race
         assert race is not None
@@ -74,6 +74,10 @@ def test_the_table_of_linear_estimators_is_the_plan():
         assert row[1:] == expected
         assert auto(number(row[0]) + 1, LINEAR) != auto(number(row[0]), LINEAR)
     plan = auto(number(some[0]) + 1, LINEAR)
+    assert plan.race == Race(number(many[1]), number(many[4]), 0, sample=8192)
+    assert many[2:] == [some[2], str(plan.orders), f"at most {plan.passes}"]
+    assert auto(number(many[0]), LINEAR).passes > 1
+    plan = auto(number(many[0]) + 1, LINEAR)
     assert more == ["more", "–", "–", str(plan.orders), str(plan.passes)]
     plan = auto(10, LINEAR, features=number(wide[0]) + 1)
     assert wide[1:] == ["–", "–", str(plan.orders), str(plan.passes)]
@@ -81,9 +85,9 @@ def test_the_table_of_linear_estimators_is_the_plan():
 
 
 def test_few_rounds():
-    for limits in (KERNELS, GRAM, LINEAR):
+    for limits, full in ((KERNELS, 2), (GRAM, 2), (LINEAR, 1)):
         assert auto(600, limits) == Plan(Race(5, 256, 5), 0, 0)
-        assert auto(601, limits) == Plan(Race(3, 64, 2), 0, 0)
+        assert auto(601, limits) == Plan(Race(3, 64, full), 0, 0)
 
 
 def test_many_rounds():
@@ -94,8 +98,9 @@ def test_many_rounds():
     assert auto(10_000, ONE).passes == 5
     assert auto(10**6, ONE).passes == 1
     assert auto(4097, GRAM) == Plan(None, 1, 1)
-    assert auto(30_000, LINEAR).race == Race(3, 64, 2)
-    assert auto(30_001, LINEAR) == Plan(None, 1, 1)
+    assert auto(30_000, LINEAR).race == Race(3, 64, 1)
+    assert auto(30_001, LINEAR) == Plan(Race(3, 4, 0, sample=8192), 1, 4)
+    assert auto(200_001, LINEAR) == Plan(None, 1, 1)
 
 
 def test_many_features_or_outputs():

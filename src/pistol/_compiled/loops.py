@@ -18,7 +18,8 @@ from numba.core import types
 from ..potentials import pistol, pistol_anytime
 from .cache import helper, jit
 from .plugs import call_comparison, call_loss, call_potential
-from .rows import add, dot, row, square
+from .prefetch import ask_for_feature, ask_for_rows
+from .rows import add, dot, longest, row, square
 from .types import (
     block_values,
     cube,
@@ -42,7 +43,7 @@ W_MAX = 1e150  # its square, and its product with any feature, stay finite
 def tick(S, r, power):
     """Start a round: time moves on by its size r and f_t is given the weight ω_t = r t^power."""
     S.t[0, 0] += r
-    omega = r * S.t[0, 0] ** power
+    omega = r if power == 0.0 else r * S.t[0, 0]  # a general power would cost as much as a loss
     S.weight[0, 0] += omega
     return omega
 
@@ -168,6 +169,9 @@ def learn_dual(values, rounds, rule, S, coef, u, P):
 # last field is used by one coordinate alone, the constant: Σ r k, with k the entries of a row.
 W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, ENTRIES, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
+LANES = 4  # coordinates whose multipliers are computed at once
+LARGE = 2**13  # coordinates that do not fit into a core's own cache
+
 # How b_t of a coordinate grows: not at all, with √(2α), with √(2α/k), or with √G in the feature's
 # own unit. k is the mean number of entries of a row: so many coordinates move at a time.
 FIXED, ANYTIME, VOWPAL, SHARED = 0, 1, 2, 3
@@ -180,18 +184,14 @@ GROWTHS = {
 
 
 @helper(inline="always")
-def _note(Z, f, weight, a, L, h_sq, alpha, n):
-    """Note h² and α of coordinate f, in units of m; its weight so far gets its share."""
+def _settle(Z, f, weight):
+    """Give the weight of coordinate f so far its share of the average."""
     Z[f, W_SUM] += Z[f, W] * (weight - Z[f, SEEN])
     Z[f, SEEN] = weight
-    unit = Z[f, INVERSE_M]
-    h = Z[f, THETA] * unit
-    h_sq[n] = h * h
-    alpha[n] = a * (L + Z[f, G_SUM] * unit)
 
 
 @helper(inline="always")
-def _set_weight(Z, f, c):
+def _line_4(Z, f, c):
     """Line 4 of Algorithm 3 for coordinate f, measured in units of m: w = c h / m."""
     unit = Z[f, INVERSE_M]
     w = c * (Z[f, THETA] * unit) * unit
@@ -206,9 +206,26 @@ def _line_8(Z, f, x, s):
     Z[f, G_SUM] += abs(s * x)
 
 
+@helper(inline="always")
+def _h_sq(Z, f):
+    """h² of coordinate f, in units of m."""
+    h = Z[f, THETA] * Z[f, INVERSE_M]
+    return h * h
+
+
+@helper(inline="always")
+def _alpha(Z, f, a, L):
+    """α of coordinate f, in units of m."""
+    return a * (L + Z[f, G_SUM] * Z[f, INVERSE_M])
+
+
 @helper(fastmath={"contract"})
 def _multipliers(growth, h_sq, alpha, b, c, m):
-    """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL."""
+    """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL.
+
+    m is rounded up, so that no coordinate is left for code that takes one at a time.
+    """
+    m = (m + LANES - 1) // LANES * LANES
     if growth in (ANYTIME, SHARED):
         for n in range(m):
             c[n] = pistol_anytime(h_sq[n], alpha[n], 0.0, b)
@@ -222,12 +239,17 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
     """Measure coordinate f in units of |x| from now on."""
     Z[f, M] = abs(x)
     Z[f, INVERSE_M] = 1.0 / abs(x)
-    h_sq, alpha, c = np.empty(1), np.empty(1), np.empty(1)
-    _note(Z, f, weight, a, L, h_sq, alpha, 0)
-    _multipliers(growth, h_sq, alpha, b, c, len(c))
+    if Z[f, THETA] == 0.0:  # it has no weight
+        return
+    _settle(Z, f, weight)
+    h_sq, alpha = _h_sq(Z, f), _alpha(Z, f, a, L)
+    if growth in (ANYTIME, SHARED):
+        c = pistol_anytime(h_sq, alpha, 0.0, b)
+    else:
+        c = pistol(h_sq, alpha, 0.0, b)
     if growth == VOWPAL:
-        c[0] *= sqrt(Z[f, G_SUM])
-    _set_weight(Z, f, c[0])
+        c *= sqrt(Z[f, G_SUM])
+    _line_4(Z, f, c)
 
 
 @helper
@@ -252,11 +274,14 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     """
     order, r = rounds.order, rounds.r
     d = state.shape[1] - 1
-    h_sq, alpha, c = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
+    room = longest(X, order) + LANES
+    h_sq, alpha, c = np.ones(room), np.ones(room), np.ones(room)
     z, s = np.empty(len(state)), np.empty(len(state))
     growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
+    wide = d * len(state) > LARGE
     for k in range(len(order)):
         i = order[k]
+        ask_for_rows(X, order, k)
         cols, vals = row(X, i)
         m, weight = len(cols), S.weight[0, 0]
         tick(S, r[k], rule.power)
@@ -267,7 +292,9 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
                 set_unit(state[j], d, bias, weight, growth, a, b, L)
             p = state[j, d, W] * bias
             for n in range(m):
-                f, x = np.int64(cols[n]), float(vals[n])
+                f, x = np.uintp(cols[n]), float(vals[n])
+                if wide:
+                    ask_for_feature(state[j], cols, n)
                 if abs(x) > state[j, f, M]:  # a new unit, before it is used
                     set_unit(state[j], f, x, weight, growth, a, b, L)
                 p += state[j, f, W] * x
@@ -277,10 +304,13 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
             if s[j] != 0.0:
                 Z, now = state[j], S.weight[0, 0]
                 for n in range(m):
-                    _line_8(Z, cols[n], float(vals[n]), s[j])
-                    _note(Z, cols[n], now, a, L, h_sq, alpha, n)
+                    f = np.uintp(cols[n])
+                    _settle(Z, f, now)
+                    _line_8(Z, f, float(vals[n]), s[j])
+                    h_sq[n], alpha[n] = _h_sq(Z, f), _alpha(Z, f, a, L)
+                _settle(Z, d, now)
                 _line_8(Z, d, bias, s[j])
-                _note(Z, d, now, a, L, h_sq, alpha, m)
+                h_sq[m], alpha[m] = _h_sq(Z, d), _alpha(Z, d, a, L)
                 _multipliers(growth, h_sq, alpha, b, c, m + 1)
                 if growth == VOWPAL:
                     for n in range(m):
@@ -288,8 +318,8 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
                     c[m] *= sqrt(Z[d, G_SUM])
                 for n in range(m):
                     if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
-                        _set_weight(Z, cols[n], c[n])
-                _set_weight(Z, d, c[m])
+                        _line_4(Z, np.uintp(cols[n]), c[n])
+                _line_4(Z, d, c[m])
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers, types.int64))

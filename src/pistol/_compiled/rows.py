@@ -34,6 +34,15 @@ def row(X, i):
 
 
 @helper
+def longest(X, order):
+    """The most stored values of a row."""
+    most = 0
+    for k in range(len(order)):
+        most = max(most, X.indptr[order[k] + 1] - X.indptr[order[k]])
+    return most
+
+
+@helper
 def dot(g, cols, vals):
     """⟨g, x⟩."""
     total = 0.0
@@ -69,13 +78,25 @@ def like(S: Any, X: Any) -> Any:
 def sq_norms(X: Any, center: float = 0.0) -> Array:
     """Σ_j (x_ij - center)² of every row, in float64."""
     if sp.issparse(X):
-        values, stored = X.data.astype(np.float64) - center, np.diff(X.indptr)
-        sums = np.add.reduceat(np.append(values * values, 0.0), X.indptr[:-1]) * (stored > 0)
-        return sums + (X.shape[1] - stored) * center**2
+        sums = np.empty(X.shape[0])
+        _squares(as_rows(X), center, X.shape[1], sums)
+        return sums
     if center == 0.0:
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
     parts = (X[lo : lo + 4096] - center for lo in range(0, X.shape[0], 4096))
     return np.concatenate([np.einsum("ij,ij->i", x, x, dtype=np.float64) for x in parts])
+
+
+@loop(lambda data: types.void(rows_type(data), types.float64, types.int64, types.float64[::1]))
+def _squares(X, center, features, out):
+    """Σ_j (x_ij - center)² of every row."""
+    for i in range(len(out)):
+        _, vals = row(X, i)
+        total = (features - len(vals)) * center * center
+        for k in range(len(vals)):
+            gap = np.float64(vals[k]) - center
+            total += gap * gap
+        out[i] = total
 
 
 class Block:

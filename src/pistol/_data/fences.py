@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.types import Array
+from .._compiled.features import COUNT, LARGEST, MOST, TOTAL, add_sizes, limit_sizes
+from .._compiled.rows import as_rows
+from .._compiled.types import Array, read_only
+from .seen import restricted
 from .targets import weighted_quantile
 
 SAMPLE = 2048  # rounds that the fences are computed from
@@ -63,14 +66,16 @@ def within_stored(X: Any, weight: Array) -> Any:
 
     The typical one is the mean magnitude, computed again with values moved to the fences so far.
     """
-    each, size, d = np.repeat(weight, np.diff(X.indptr)), np.abs(X.data), X.shape[1]
-    count = np.maximum(np.bincount(X.indices, each * (size > 0), d), 1e-300)
-    inside = size
+    Z = restricted(X)[0]
+    rows, weight = as_rows(Z), read_only(np.ascontiguousarray(weight, np.float64))
+    most = np.full(Z.shape[1], np.inf)
     for _ in range(1 + TIMES):
-        typical = np.bincount(X.indices, each / count[X.indices] * inside, d)
-        most = STORED * typical[X.indices]
-        inside = np.minimum(size, most)
-    if (inside == size).all():
-        return X
-    data = np.copysign(inside, X.data).astype(X.dtype)
+        F = np.zeros((Z.shape[1], 4))
+        F[:, MOST] = most
+        add_sizes(rows, weight, F)
+        most = STORED * (F[:, TOTAL] / np.maximum(F[:, COUNT], 1e-300))
+        if (F[:, LARGEST] <= most).all():
+            return X
+    F[:, MOST], data = most, np.empty_like(X.data)
+    limit_sizes(rows, read_only(F), data)
     return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)

@@ -12,18 +12,33 @@ Large weights must not cost more than small ones. Where all of them would add up
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.types import Array, read_only
+from .._compiled.features import (
+    COUNT,
+    KEY,
+    NUMBER,
+    SQUARES,
+    START,
+    STORED,
+    SUM,
+    WAY,
+    ZERO_COARSE,
+    ZERO_FINE,
+    add_hashes,
+    find_extremes,
+    sum_places,
+)
+from .._compiled.rows import as_rows
+from .._compiled.types import Array, Rows, read_only
+from .seen import restricted
 
 FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
 COARSE = 2.0**12  # steps in which the values of a feature are told apart, but for the finest
 KEYS = 2.0**10  # steps in which features are told apart; few, as one that changes changes all rows
-ENTRIES = 2**14  # of dense rows that are hashed together
 
 
 class Rounds(NamedTuple):
@@ -58,98 +73,64 @@ def content(X: Any, Y: Array, weight: Array) -> Array:
     return (mix(coarse) & ~_LOW) | (mix(fine) >> _HALF)
 
 
-class _Places(NamedTuple):
-    """Where values are on the way from one end of their feature's range to the other, from 0 to 1."""
-
-    start: Array
-    way: Array  # infinite for a constant feature
-
-    def __call__(self, x: Array, at: Any = slice(None)) -> Array:
-        place = x - self.start[at]
-        place /= self.way[at]
-        return np.clip(place, 0.0, 1.0, out=place) + 0.0  # + 0.0: -0.0 equals 0.0
-
-
 def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
     """Σ_j mix(u_j + key of feature j), for u_j in coarse steps and for all but its last bits.
 
     u_j is the place of x_j in the range of feature j. A constant feature adds nothing. Rows of weight
     zero do not count for ranges and keys.
     """
-    places, squares = _oriented(X, weight)
+    X, features = restricted(X)
+    rows = as_rows(X if sp.issparse(X) else np.ascontiguousarray(X))
+    places, squares = _oriented(
+        rows, X.shape[1], read_only(np.ascontiguousarray(weight, np.float64))
+    )
+    varies = np.isfinite(places[:, WAY])
     key = mix(np.rint(KEYS * squares).astype(np.uint64) * salt + salt)
-    number = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * salt)
-    key, number = (np.where(np.isinf(places.way), np.uint64(0), x) for x in (key, number))
-
-    def terms(x: Array, at: Any = slice(None)) -> tuple[Array, Array]:
-        u = places(x, at)
-        coarse, fine = np.rint(COARSE * u).astype(np.uint64), (u.view(np.uint64) + _ROUND) >> _REST
-        return mix(coarse * _ODD + key[at]), mix(fine * _ODD + number[at])
-
-    if sp.issparse(X):
-        zeros, stored = terms(np.zeros((1, X.shape[1]))), terms(X.data, X.indices)
-        pairs = zip(stored, zeros, strict=True)
-        coarse, fine = (_row_sums(X, s - z[0, X.indices]) + z.sum() for s, z in pairs)
-        return coarse, fine
-    hashes = np.empty((2, X.shape[0]), np.uint64)
-    for part in _parts(X):
-        hashes[:, part] = [term.sum(axis=1) for term in terms(X[part])]
-    return hashes[0], hashes[1]
+    number = mix((features + 1).astype(np.uint64) * salt)
+    zero = np.clip((0.0 - places[:, START]) / places[:, WAY], 0.0, 1.0) + 0.0  # -0.0 equals 0.0
+    coarse, fine = (
+        np.rint(COARSE * zero).astype(np.uint64),
+        (zero.view(np.uint64) + _ROUND) >> _REST,
+    )
+    F = np.empty((X.shape[1], 4), np.uint64)
+    F[:, KEY], F[:, NUMBER] = (np.where(varies, x, np.uint64(0)) for x in (key, number))
+    F[:, ZERO_COARSE] = mix(coarse * _ODD + F[:, KEY])
+    F[:, ZERO_FINE] = mix(fine * _ODD + F[:, NUMBER])
+    hashes = np.empty((X.shape[0], 2), np.uint64)
+    hashes[:] = F[:, [ZERO_COARSE, ZERO_FINE]].sum(axis=0)
+    add_hashes(rows, read_only(places), F, COARSE, hashes)
+    return hashes[:, 0], hashes[:, 1]
 
 
-def _oriented(X: Any, weight: Array) -> tuple[_Places, Array]:
-    """Places counted from the end that is nearer to a feature's mean, and their mean squares."""
-    low, high = _extremes(X, weight)
-    varies = high > low
-    places = _Places(np.where(varies, low, 0.0), np.where(varies, high - low, np.inf))
-    if sp.issparse(X):
-        u, zero = places(X.data, X.indices), places(np.zeros((1, X.shape[1])))[0]
-        each, rest = np.repeat(weight, np.diff(X.indptr)), weight.sum()
-        stored = np.bincount(X.indices, each, X.shape[1])
-        sums = [
-            np.bincount(X.indices, each * u**n, X.shape[1]) + (rest - stored) * zero**n
-            for n in (1, 2)
-        ]
-    else:
-        sums = [np.zeros(X.shape[1]) for _ in range(2)]
-        for part in _parts(X):
-            u = places(X[part])
-            sums[0] += weight[part] @ u
-            sums[1] += weight[part] @ np.square(u, out=u)
-    mean, squares = (x / max(weight.sum(), 1e-300) for x in sums)
+def _oriented(rows: Rows, features: int, weight: Array) -> tuple[Array, Array]:
+    """START and WAY of every feature's range, and the mean squares of places in it.
+
+    A range starts at the end that is nearer to the mean. The way through that of a constant feature
+    is infinite.
+    """
+    low, high = _extremes(rows, features, weight)
+    varies, all_weight = high > low, float(weight.sum())
+    F = np.zeros((features, 5))
+    F[:, START], F[:, WAY] = np.where(varies, low, 0.0), np.where(varies, high - low, np.inf)
+    sum_places(rows, weight, F)
+    zero, rest = np.clip(-F[:, START] / F[:, WAY], 0.0, 1.0), all_weight - F[:, STORED]
+    sums = F[:, SUM] + rest * zero, F[:, SQUARES] + rest * zero * zero
+    mean, squares = (x / max(all_weight, 1e-300) for x in sums)
     upper = varies & (mean > 0.5 + 2.0**-20)
-    start, way = np.where(upper, high, places.start), np.where(upper, -places.way, places.way)
-    return _Places(start, way), np.where(upper, np.abs(1.0 - 2.0 * mean + squares), squares)
+    start, way = np.where(upper, high, F[:, START]), np.where(upper, -F[:, WAY], F[:, WAY])
+    return np.stack([start, way], axis=1), np.where(upper, np.abs(1 - 2 * mean + squares), squares)
 
 
-def _extremes(X: Any, weight: Array) -> tuple[Array, Array]:
+def _extremes(rows: Rows, features: int, weight: Array) -> tuple[Array, Array]:
     """The smallest and the largest value of each feature."""
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    if sp.issparse(X):
-        counted = np.repeat(weight > 0, np.diff(X.indptr))
-        at, values = X.indices[counted], X.data[counted]
-        everywhere = np.bincount(at, minlength=X.shape[1]) == np.count_nonzero(weight)
-        low[~everywhere] = high[~everywhere] = 0.0
-        np.minimum.at(low, at, values)
-        np.maximum.at(high, at, values)
-        return low, high
-    for part in _parts(X):
-        rows = X[part][weight[part] > 0]
-        np.minimum(low, rows.min(axis=0, initial=np.inf), out=low)
-        np.maximum(high, rows.max(axis=0, initial=-np.inf), out=high)
+    F = np.tile([np.inf, -np.inf, 0.0], (features, 1))
+    find_extremes(rows, weight, F)
+    zeros = F[:, COUNT] < np.count_nonzero(weight)
+    low, high = (
+        np.where(zeros, end(F[:, n], 0.0), F[:, n])
+        for n, end in enumerate((np.minimum, np.maximum))
+    )
     return low, high
-
-
-def _parts(X: Array) -> Iterator[slice]:
-    """Slices of rows that are hashed together: few enough for a processor's cache."""
-    rows = max(1, ENTRIES // max(X.shape[1], 1))
-    return (slice(lo, lo + rows) for lo in range(0, X.shape[0], rows))
-
-
-def _row_sums(X: Any, terms: Array) -> Array:
-    """Sums of the terms of every row's stored values, modulo 2^64."""
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
-    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
 
 
 def round_size(weight: Array) -> float:

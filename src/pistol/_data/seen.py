@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from .._compiled.slots import Slots
 from .._compiled.types import Array
 
-WIDE = 2**16  # sparse rows of more features are restricted to those seen
+WIDE = 2**16  # sparse rows of more features are restricted to those seen …
+OFTEN = 4  # … unless so many values are stored per feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,19 @@ class Seen:
         raw[:, self.slots.features[: self.features]] = weights[:, : self.features]
         raw[:, -1] = weights[:, -1]
         return raw
+
+
+def sparsely_wide(X: Any) -> bool:
+    """Whether many features of these sparse rows may never occur."""
+    return sp.issparse(X) and X.shape[1] > max(WIDE, X.nnz // OFTEN)
+
+
+def restricted(X: Any) -> tuple[Any, Array]:
+    """The rows without features that do not occur, if there may be many, and what remains."""
+    if not sparsely_wide(X):
+        return X, np.arange(X.shape[1])
+    slots = Slots()
+    return slots.compress(X, grow=True), slots.features
 
 
 def seen_in(X: Any) -> Seen:

@@ -61,12 +61,12 @@ class LinearPistolClassifier(Classifier, Estimator):
         Weight t on f_t, the paper's equal weights, or the last f.
     passes : int or "auto", default="auto"
         How many times `fit` goes over the rows. "auto": the best of 1, 2, 4, … on held-out rows; up
-        to 256 passes, 64 with more than 600 rows, 1 with more than 30,000; 8 with more than 100,000
-        features.
+        to 256 passes, 64 with more than 600 rows, 4 with more than 30,000, 1 with more than 200,000; 8
+        with more than 100,000 features.
     orders : int, "auto" or None, default="auto"
-        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
-        with more than 600 rows; 1 with more than 30,000, or with more than 100,000 features. None
-        learns the rows in the order given, which `partial_fit` always does.
+        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 1
+        with more than 600 rows, or with more than 100,000 features. None learns the rows in the
+        order given, which `partial_fit` always does.
     scaling : bool, default=True
         Centre and scale dense rows; sparse rows are taken as they are. False takes all rows as they
         are, as the paper does.
@@ -202,12 +202,12 @@ class LinearPistolRegressor(Regressor, Estimator):
         Weight t on f_t, the paper's equal weights, or the last f.
     passes : int or "auto", default="auto"
         How many times `fit` goes over the rows. "auto": the best of 1, 2, 4, … on held-out rows; up
-        to 256 passes, 64 with more than 600 rows, 1 with more than 30,000; 8 with more than 100,000
-        features.
+        to 256 passes, 64 with more than 600 rows, 4 with more than 30,000, 1 with more than 200,000; 8
+        with more than 100,000 features.
     orders : int, "auto" or None, default="auto"
-        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
-        with more than 600 rows; 1 with more than 30,000, or with more than 100,000 features. None
-        learns the rows in the order given, which `partial_fit` always does.
+        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 1
+        with more than 600 rows, or with more than 100,000 features. None learns the rows in the
+        order given, which `partial_fit` always does.
     scaling : bool, default=True
         Centre and scale dense rows; sparse rows are taken as they are. False takes all rows as they
         are, as the paper does.

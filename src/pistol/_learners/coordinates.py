@@ -23,6 +23,7 @@ from .._compiled.types import Array, Rounds, Scalars
 from .models import Linear
 from .primal import CHUNK, affine, predictions, start, widened, with_intercept
 from .rule import Chunk, Rule, chunks
+from .storage import aligned_zeros
 
 
 class Coordinates:
@@ -37,7 +38,7 @@ class Coordinates:
     ) -> None:
         self.rule, self.bias, self.x_max = rule, bias, x_max
         self.S = rule.scalars(1, outputs)
-        self.state = np.zeros((outputs, features + 1, FIELDS))
+        self.state = aligned_zeros((outputs, features + 1, FIELDS))
         self.f_0: Array | None = None  # weights, the intercept last
         self.since = np.zeros(outputs)  # Σ ω_t when the average of each output began
         if x_max:

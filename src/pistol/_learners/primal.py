@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +10,10 @@ import numpy as np
 from .._compiled.loops import learn_primal
 from .._compiled.rows import as_rows
 from .._compiled.types import Array, Rounds, Scalars
+from .finished import Finished
 from .models import Linear
 from .rule import Chunk, Rule, chunks
+from .storage import aligned_zeros
 
 CHUNK = 8192  # rounds between two yields
 
@@ -130,7 +131,7 @@ def widened(x: Array, features: int) -> Array:
     known = x.shape[1] - 1
     if features <= known:
         return x
-    wider = np.zeros((x.shape[0], max(features, 2 * known) + 1, *x.shape[2:]))
+    wider = aligned_zeros((x.shape[0], max(features, 2 * known) + 1, *x.shape[2:]))
     wider[:, :known], wider[:, -1] = x[:, :-1], x[:, -1]
     return wider
 
@@ -160,9 +161,9 @@ class RowsRun:
         return self.running.model()
 
     def snapshot(self) -> Any:
-        """What has been learned so far."""
-        return copy.deepcopy(self.running)
+        """The model so far: a copy of the learner would be many times as large."""
+        return Finished(self.running.model(), self.running.t)
 
     def learner(self, kept: Any = None) -> Any:
-        """The learner, as it was at a snapshot if one is given."""
+        """The learner, or its model at a snapshot if one is given."""
         return kept or self.running

@@ -29,7 +29,7 @@ from .._data.scaling import (
     stays_sparse,
     typical_square,
 )
-from .._data.seen import WIDE, seen_in
+from .._data.seen import seen_in, sparsely_wide
 from .._data.sums import MIXED, SUMS
 from .._data.validation import check_choice, check_gram, check_number
 from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
@@ -329,12 +329,15 @@ class LinearFamily:
     per_coordinate: bool = True
     fit_intercept: bool = True
     scaling: bool = True
-    n_jobs: int | None = 1
+    n_jobs: int | None = None
 
     @property
     def limits(self) -> Limits:
         """Rows are cheap; learners with very many features are large."""
-        return Limits(few=30_000, wide=100_000, wide_passes=8)
+        return Limits(
+            few=30_000, sample=8192, most_repeats=4, repeated=400_000, only_passes=True,
+            wide=100_000, wide_passes=8, full=1,
+        )  # fmt: skip
 
     def check(self, X: Any, own: slice | None) -> None:
         """Nothing more than what all rows must fulfil."""
@@ -446,7 +449,7 @@ def _ratio(new: Array, old: Array) -> Array:
 
 def _unscaled(X: Any) -> Any:
     """Rows as they are; of very wide sparse rows the features seen."""
-    return seen_in(X) if sp.issparse(X) and X.shape[1] > WIDE else Unscaled(X.shape[1])
+    return seen_in(X) if sparsely_wide(X) else Unscaled(X.shape[1])
 
 
 def _typical_square(moments: Moments, scaler: Any) -> float:

@@ -23,6 +23,9 @@ class Limits(NamedTuple):
     cell: int = 0  # rounds of a cell, where many rows are learned in cells
     wide: int = 2**62  # features beyond which there is no race
     wide_passes: int = 1
+    only_passes: bool = False  # whether a race chooses nothing but the passes
+    folds: int = SOME_FOLDS  # of a race on more rounds than SOME …
+    full: int = SOME_FULL  # … and the shuffled orders that follow it
 
 
 class Race(NamedTuple):
@@ -65,20 +68,22 @@ def make_plan(
     if orders == 1:  # one order leaves no held-out rows
         return Plan(None, 1, 1)
     if rounds <= limits.few:
-        return Plan(_race(rounds, None if free else chosen), 0, 0)
-    if not limits.sample:
+        return Plan(_race(rounds, limits, None if free else chosen), 0, 0)
+    most = max(1, min(limits.most_repeats, limits.repeated // rounds))
+    if not limits.sample or (most == 1 and limits.only_passes):
         return Plan(None, chosen, 1)
     sample = int(limits.sample / outputs**0.25)
-    race = _race(sample, None if free else chosen)._replace(full=0, sample=sample)
+    race = _race(sample, limits, None if free else chosen)._replace(full=0, sample=sample)
     if limits.cell:
         return Plan(race, TREES if free else chosen, race.most, limits.cell, limits.sample)
-    most = max(1, min(limits.most_repeats, limits.repeated // rounds))
+    if limits.only_passes:
+        race = race._replace(most=most)
     return Plan(race, chosen, most)
 
 
-def _race(rounds: int, orders: int | None) -> Race:
+def _race(rounds: int, limits: Limits, orders: int | None) -> Race:
     some = rounds > SOME
-    folds, full = (SOME_FOLDS, SOME_FULL) if some else (FOLDS, FULL)
+    folds, full = (limits.folds, limits.full) if some else (FOLDS, FULL)
     if orders is not None:
         folds, full = orders, orders
     return Race(folds, SOME_PASSES if some else MOST_PASSES, full)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.types import Array, read_only
 from .._data.intake import Columns
@@ -49,7 +50,9 @@ def learn_stream(
 
     The learners are changed in place; everything else is a new value.
     """
-    most = max(1, ENTRIES // data.X.shape[1])  # rounds of which a dense copy is made at a time
+    # rounds of which a scaled copy is made at a time; sparse rows that stay so need none
+    sparse = sp.issparse(fitted.scaler.transform(data.X[:1]))
+    most = len(rounds.rows) if sparse else max(1, ENTRIES // data.X.shape[1])
     for number in range(passes):
         watch.begin_pass()
         for piece in _pieces(fitted.counts.rounds, len(rounds.rows), problem.drift, most):

@@ -1,0 +1,65 @@
+"""Memory that is asked for before it is needed: rows in a shuffled order lie anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from .cache import INTERPRETED, helper
+
+AHEAD = 6  # rounds from the request for a row to its use
+NEXT = 32  # entries from the request for a feature to its use
+LINE = 64  # bytes of a cache line
+LONGEST = 256  # bytes of a row that are asked for; what follows is guessed by the processor
+
+
+@intrinsic
+def _prefetch(typingctx, x, i):
+    """Ask for element i of an array, counted along its memory; it need not exist."""
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        at = builder.bitcast(builder.gep(array.data, [args[1]]), cgutils.voidptr_t)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(function, [at, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.none(x, types.intp), codegen
+
+
+def _nothing(x: Any, i: int) -> None:
+    """Without compiled code there is nothing to ask for."""
+
+
+prefetch: Any = _nothing if INTERPRETED else _prefetch
+
+
+@helper
+def ask_for_rows(X, order, k):
+    """In round k, ask for the row of a later round, and for the place of one later still."""
+    if k + 2 * AHEAD < len(order):
+        prefetch(X.indptr, order[k + 2 * AHEAD])
+    if k + AHEAD < len(order):
+        i = order[k + AHEAD]
+        lo, hi = X.indptr[i], X.indptr[i + 1]
+        size = X.data.itemsize
+        for n in range(lo, min(hi, lo + LONGEST // size), LINE // size):
+            prefetch(X.data, n)
+        prefetch(X.data, hi - 1)
+        if X.step:
+            for n in range(lo, min(hi, lo + LONGEST // 4), LINE // 4):
+                prefetch(X.indices, n)
+            prefetch(X.indices, hi - 1)
+
+
+@helper(inline="always")
+def ask_for_feature(F, cols, n):
+    """Ask for what a table has on the feature of a later entry of a row."""
+    if n + NEXT < len(cols):
+        prefetch(F, np.intp(cols[n + NEXT]) * F.shape[1])
