@@ -32,7 +32,7 @@ from typing import Any, Self
 import numpy as np
 
 from ._compiled.types import Array
-from ._data.validation import MAX_TARGET, check_choice, check_number
+from ._data.validation import MAX_TARGET, check_choice, check_count, check_number
 from ._learners import AVERAGES, Rule
 from ._learners import regret as _regret
 from ._learners.events import KernelEvents, LinearEvents
@@ -91,6 +91,10 @@ class Learner:
         `per_coordinate`; or a number.
     average : "linear", "uniform" or None, default="linear"
         Which average `decide` evaluates: weight t on f_t, the paper's equal weights, or the last f.
+    max_support : int or None, default=None
+        How many rows another kernel than "linear" keeps. Until there are so many nothing changes;
+        from then on gradients are projected on the span of the kept rows, and an event costs the same
+        time and memory forever. None keeps all.
     record : bool, default=False
         Keep all rounds, which `regret` and `bound` need.
 
@@ -120,6 +124,7 @@ class Learner:
         a: float | None = None,
         b: str | float = "anytime",
         average: str | None = "linear",
+        max_support: int | None = None,
         record: bool = False,
     ) -> None:
         self.loss = get_loss(loss, LOSSES)
@@ -143,7 +148,8 @@ class Learner:
             check_number("coef0", coef0, closed=True),
         )
         self.x_max = check_number("x_max", x_max, closed=True)
-        self.record = record
+        check_count("max_support", max_support, none="all")
+        self.max_support, self.record = max_support, record
         self._events: Events | None = None
         self._rounds: list[Round] = []
         self._set_loss(self.loss)
@@ -331,6 +337,11 @@ class Learner:
         """
         rounds, kernel, rule = self._recorded(), self._kernel, self._rule
         _regret.check_events(self.center, self.fit_intercept)
+        if isinstance(self._events, KernelEvents) and self._events.learner.projected is not None:
+            raise ValueError(
+                "rows were projected because there are max_support others; the bound then holds for the "
+                "projected kernel only. Use max_support=None"
+            )
         if self.per_coordinate:
             return _regret.bounds_per_coordinate(rounds, kernel, rule, self.x_max, h, h_norm)
         return _regret.bounds(rounds, kernel, rule, h, h_norm)
@@ -367,7 +378,7 @@ class Learner:
             how = self.per_coordinate, self.x_max, self.center, bias
             events = LinearEvents(self._rule, len(x), *how)
         else:
-            events = KernelEvents(self._rule, len(x), self._kernel)
+            events = KernelEvents(self._rule, len(x), self._kernel, self.max_support)
         events.set_loss(self._current)
         return events
 

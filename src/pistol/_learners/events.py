@@ -35,6 +35,7 @@ from .._compiled.events import (
 from .._compiled.loops import FIELDS, learn_dual
 from .._compiled.plugs import address
 from .._compiled.rows import Block, manhattan, sq_norms
+from .._compiled.threads import one_blas_thread, workers
 from .._compiled.tiles import nothing
 from .._compiled.types import (
     MAX_NORM_SQ,
@@ -152,8 +153,10 @@ class KernelEvents:
     One row needs no tiles and no threads: its kernel values are one product and one map.
     """
 
-    def __init__(self, rule: Rule, features: int, kernel: Kernel) -> None:
-        self.learner, self.features = Dual(rule, (kernel,), 1, n_jobs=1), features
+    def __init__(
+        self, rule: Rule, features: int, kernel: Kernel, max_support: int | None = None
+    ) -> None:
+        self.learner, self.features = Dual(rule, (kernel,), 1, 1, max_support), features
         rows = Store(np.empty((0, features)))
         self.learner.support = self.learner.support._replace(rows=rows)
         self.rule, self.kernel, self.loss_sum, self.s_sum = rule, kernel, 0.0, 0.0
@@ -204,32 +207,41 @@ class KernelEvents:
         if not support.ids.n:
             return 0.0
         K = self._values(support.rows.rows, support.sq.values, X, x_sq)
-        return float(K[0] @ support.coef.values[:, 0])
+        return float(K[0] @ learner.g[0, :, 0])
 
     def _play(self, X: Array, y: float) -> float:
         """A round with the only row of X, as `Dual` learns it; its prediction."""
         rule, learner, x_sq = self.learner.rule, self.learner, sq_norms(X)
-        g_x, K = self._g(X, x_sq), self._values(X, x_sq, X, x_sq)
+        full = learner.full
+        if full:
+            with workers(1) as threads, one_blas_thread():
+                features = [span.features(X, x_sq) for span in learner.basis(threads)]
+        g_x = self._g(X, x_sq)
+        K = features[0].T @ features[0] if full else self._values(X, x_sq, X, x_sq)
         if not isfinite(g_x):
             raise ValueError(
                 "the kernel's values are not finite, or so large that sums of them are not"
             )
-        k_xx = diagonal(self.kernel, K, x_sq)
+        k_xx = diagonal(self.kernel, K, x_sq, full)
         coef, u, P = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros((1, 1))
         S = Scalars(*(scalar.copy() for scalar in learner.S))
         rounds = Rounds.of(np.array([[y]], np.float64), *self._round)
         plugs = rule.plugs(1, rule.shares(learner.kernels))
         values = BlockValues(np.full((1, 1, 1), g_x), K[None], k_xx[None])
         learn_dual(values, rounds, plugs, S, coef, u, P)
-        self._keep(X, x_sq, coef, u, S)
+        self._keep(X, x_sq, coef, u, S, features if full else None)
         return float(P[0, 0])
 
-    def _keep(self, X: Array, x_sq: Array, coef: Array, u: Array, S: Scalars) -> None:
-        """Store the row if it was updated; an interrupt leaves all as it was."""
+    def _keep(
+        self, X: Array, x_sq: Array, coef: Array, u: Array, S: Scalars, features: Any
+    ) -> None:
+        """Store the row if it was updated, or its projection; an interrupt leaves all as it was."""
         learner, mark = self.learner, self.learner.mark(slice(None))
         number = learner.S.t[0].astype(np.int64)
         try:
-            if coef[0, 0]:
+            if coef[0, 0] and features is not None:
+                learner.project(features, coef, u)
+            elif coef[0, 0]:
                 learner.support.append(X, x_sq, number, coef, np.abs(coef), u)
             learner.S = S
         except BaseException:

@@ -144,7 +144,8 @@ def _unlearned(ground: Ground, tree: Tree, cells: list[Cell], best: Chosen) -> C
     """A learner whose cells have learned nothing yet."""
     outputs = ground.work.data.Y.shape[1]
     kernels = [cell.candidates(ground.work)[best.number] for cell in cells]
-    learners = [Dual(ground.rule, own, outputs, 1) for own in kernels]
+    most = ground.work.problem.family.max_support
+    learners = [Dual(ground.rule, own, outputs, 1, most) for own in kernels]
     return Cells(tree, [cell.centre for cell in cells], learners, ground.base)
 
 
@@ -177,7 +178,8 @@ def _cell_learned(
 
 def _run(ground: Ground, cell: Cell, gram: Gram, kernels: Candidate) -> GramRun:
     data, outputs = cell.data, cell.data.Y.shape[1]
-    return GramRun(gram, kernels, ground.rule, outputs, data.X, data.ids, 1, cell.start)
+    most = ground.work.problem.family.max_support
+    return GramRun(gram, kernels, ground.rule, outputs, data.X, data.ids, 1, cell.start, most)
 
 
 def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk) -> Online:

@@ -31,7 +31,7 @@ from .._data.scaling import (
 )
 from .._data.seen import WIDE, seen_in
 from .._data.sums import MIXED, SUMS
-from .._data.validation import check_choice, check_gram, check_number
+from .._data.validation import check_choice, check_count, check_gram, check_number
 from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
 from ..kernels import NAMES, Kernel, get_kernel, scale_gamma
 from .plan import Limits
@@ -148,6 +148,7 @@ class KernelFamily:
     scaling: bool | str = True
     n_jobs: int | None = None
     metric: bool = True
+    max_support: int | None = None  # support rows of a learner of a stream
     layout: Layout | None = None  # of encoded tables
 
     @classmethod
@@ -165,6 +166,13 @@ class KernelFamily:
         check_choice("scaling", family.scaling, (True, False, "standard"))
         if not family.auto:
             get_kernel(family.kernel, 1.0, family.degree, family.coef0)
+        if family.max_support is not None:
+            check_count("max_support", family.max_support, none="as many as there are")
+            if family.precomputed:
+                raise ValueError(
+                    "max_support needs the kernel values of kept rows with each other, which a stream "
+                    "with kernel='precomputed' does not give; use max_support=None or another kernel"
+                )
         return family
 
     @property
@@ -245,7 +253,7 @@ class KernelFamily:
 
     def learner(self, candidate: Candidate, features: int, outputs: int, rule: Rule) -> Learner:
         """A learner with coefficients of support rows."""
-        return Dual(rule, candidate, outputs, self.n_jobs)
+        return Dual(rule, candidate, outputs, self.n_jobs, self.max_support)
 
     def runs(
         self, candidates: list[Candidate], data: Data, rule: Rule, threads: Workers
@@ -254,7 +262,10 @@ class KernelFamily:
         square = data.X[:, data.ids] if self.precomputed else data.X
         gram = Gram(square, [kernel for kernels in candidates for kernel in kernels], threads)
         return [
-            partial(GramRun, gram, kernels, rule, data.Y.shape[1], data.X, data.ids, self.n_jobs)
+            partial(
+                GramRun, gram, kernels, rule, data.Y.shape[1], data.X, data.ids, self.n_jobs,
+                max_support=self.max_support,
+            )
             for kernels in candidates
         ]
 
