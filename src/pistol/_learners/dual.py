@@ -241,6 +241,10 @@ class Dual:
             self._spans = spans(self.kernels, support.rows.rows, support.sq.values, threads)
         return self._spans
 
+    def forget_spans(self) -> None:
+        """The support rows have changed."""
+        self._spans = None
+
     def project(self, features: list[Array], coef: Array, u: Array) -> None:
         """Add rounds with these features, coefficients -s and shares of u, all of them projected."""
         if self._spans is None or not coef.any():

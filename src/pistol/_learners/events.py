@@ -24,6 +24,7 @@ from .._compiled.events import (
     POTENTIAL,
     POWER,
     S_SUM,
+    SCORE,
     SIZE,
     TARGET,
     THETA,
@@ -122,6 +123,13 @@ class LinearEvents:
         """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         return self.learn_one(self.floats, self.integers, x, y)
 
+    def step(self, x: Array, y: float) -> float:
+        """f_t(x), after which the round is learned; infinity where x or y is refused."""
+        return inf if self.learn_one(self.floats, self.integers, x, y) == inf else self._score()
+
+    def _score(self) -> float:
+        return self.floats.item(SCORE)
+
     def decide(self, X: Array) -> Array:
         """f̄ at the rows of X, relative to the mean of all events."""
         d = self.features
@@ -183,7 +191,7 @@ class KernelEvents:
         """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         if self._refused(x, y):
             return inf
-        p = self._play(x[None], y)
+        self.learned = p = self._play(x[None], y)
         loss = self.learner.rule.loss
         self.loss_sum += (value := loss.value(y, p, loss.theta))
         self.s_sum += abs(loss.grad(y, p, loss.theta))
