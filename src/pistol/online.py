@@ -276,6 +276,30 @@ class Learner:
             self._rounds.append(Round(x, float(y), self._current, suffered, events.s_sum))
         return suffered
 
+    def step(self, x: Any, y: float) -> float:
+        """Predict x, which is returned, and learn it: `predict` and `learn` in one call.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+            The event.
+        y : float
+            Its target, which the prediction does not depend on.
+
+        Returns
+        -------
+        p : float
+            f_t(x), as `predict` would have returned it before the event was learned.
+
+        Examples
+        --------
+        >>> learner = Learner()
+        >>> learner.step([1.0, 2.0], 1), learner.t
+        (0.0, 1)
+        """
+        self.learn(x, y)
+        return self._events.score  # type: ignore[union-attr]
+
     def decide(self, X: Any) -> Array:
         """The averaged predictor f̄ at the rows of X (statistical setting, line 10).
 

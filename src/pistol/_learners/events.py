@@ -123,11 +123,9 @@ class LinearEvents:
         """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         return self.learn_one(self.floats, self.integers, x, y)
 
-    def step(self, x: Array, y: float) -> float:
-        """f_t(x), after which the round is learned; infinity where x or y is refused."""
-        return inf if self.learn_one(self.floats, self.integers, x, y) == inf else self._score()
-
-    def _score(self) -> float:
+    @property
+    def score(self) -> float:
+        """What was predicted in the last round that was learned."""
         return self.floats.item(SCORE)
 
     def decide(self, X: Array) -> Array:
@@ -168,6 +166,7 @@ class KernelEvents:
         rows = Store(np.empty((0, features)))
         self.learner.support = self.learner.support._replace(rows=rows)
         self.rule, self.kernel, self.loss_sum, self.s_sum = rule, kernel, 0.0, 0.0
+        self.score = 0.0
         self._round = read_only(np.zeros(1, np.int64)), read_only(np.ones(1))
 
     def _refused(self, x: Array, y: float) -> bool:
@@ -191,7 +190,7 @@ class KernelEvents:
         """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         if self._refused(x, y):
             return inf
-        self.learned = p = self._play(x[None], y)
+        self.score = p = self._play(x[None], y)
         loss = self.learner.rule.loss
         self.loss_sum += (value := loss.value(y, p, loss.theta))
         self.s_sum += abs(loss.grad(y, p, loss.theta))
