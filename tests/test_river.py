@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("river")
 
-from river import checks, metrics  # noqa: E402
+from river import checks, metrics
 
-from pistol import river as ours  # noqa: E402
+from pistol import river as ours
 
 CLASSIFIERS = [ours.LinearPistolClassifier, ours.PistolClassifier]
 REGRESSORS = [ours.LinearPistolRegressor, ours.PistolRegressor]

@@ -63,14 +63,17 @@ class _Follower:
     def _challenge(self, x: Any, y: tuple[float, ...], lost: float) -> None:
         complete = self.n % STEP == 0
         duels = tuple(
-            duel.then(lost - duel.learner.learn(x, y), complete)  # type: ignore[union-attr, call-arg, arg-type, operator]
-            for duel in self.challengers.duels
+            duel.then(lost - duel.learner.learn(x, y), complete) for duel in self.challengers.duels
         )
         found = Challengers(self.challengers.age, duels)
         if complete:
             winner = found.winner()
             if winner is not None:
-                self.learner, self.drifts, found = winner.learner, self.drifts + 1, found.after(winner)
+                self.learner, self.drifts, found = (
+                    winner.learner,
+                    self.drifts + 1,
+                    found.after(winner),
+                )
             found = found.renewed(self.n, self.learner.fresh)
         self.challengers = found
 
@@ -233,7 +236,7 @@ class _Regressor(base.Regressor):
             self._center, self._scale = self._mean, spread
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
-        """The predicted target, at most one range of the targets outside it; zero before the first event.
+        """The predicted target, no farther out than one range of the targets; zero at first.
 
         Parameters
         ----------
@@ -280,7 +283,7 @@ class LinearPistolClassifier(_Classifier):
 class LinearPistolRegressor(_Regressor):
     """Linear regressor for events, with river's interface and nothing to set.
 
-    The learner of :class:`LinearPistolClassifier` with the Huber loss, on targets in units of their spread.
+    The learner of :class:`LinearPistolClassifier` with the Huber loss; targets are scaled.
 
     Parameters
     ----------

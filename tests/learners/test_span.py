@@ -76,12 +76,14 @@ def test_sums_of_kernels_follow_the_reference(seed, most):
     """Each kernel has a span of its own; all learn from the gradient at the sum."""
     X, y = rows(seed)
     scores = [0.0, 0.0]
+
+    def at_sum(y, p):
+        return d_hinge(y, sum(scores))
+
     players = [
-        reference.pistol_within(
-            zip(X, y, strict=True), lambda y, p: d_hinge(y, sum(scores)), rbf(gamma), 1.0, 1.0, 1.0, most
-        )
+        reference.pistol_within(zip(X, y, strict=True), at_sum, rbf(gamma), 1.0, 1.0, 1.0, most)
         for gamma in GAMMAS
-    ]  # fmt: skip
+    ]
     expected = []
     for both in zip(*players, strict=True):
         scores[:] = [p for p, _ in both]
@@ -92,13 +94,17 @@ def test_sums_of_kernels_follow_the_reference(seed, most):
 
 
 @few
-@given(seeds, st.sampled_from(["linear", "uniform", None]), st.sampled_from([np.asarray, sp.csr_array]))
+@given(
+    seeds, st.sampled_from(["linear", "uniform", None]), st.sampled_from([np.asarray, sp.csr_array])
+)
 def test_all_rounds_are_those_of_the_projected_kernel(seed, average, layout):
     """So the theorem holds for them, against every function in the span."""
     X, y = rows(seed, n=500, d=3)
     Y = np.column_stack([y, X[:, 2]])
     within = Dual(rule(average, "huber"), (get_kernel("rbf", 0.5, 1, 0),), 2, 1, 12)
-    P = np.vstack([play(within, layout(X[:450]), Y[:450]), play(within, layout(X[450:]), Y[450:], 450)])
+    P = np.vstack(
+        [play(within, layout(X[:450]), Y[:450]), play(within, layout(X[450:]), Y[450:], 450)]
+    )
     kept = X[within.support.ids.values]
     assert len(kept) == 12
 
@@ -113,7 +119,9 @@ def test_all_rounds_are_those_of_the_projected_kernel(seed, average, layout):
     exact = Dual(rule(average, "huber"), (get_kernel(projected, 1.0, 1, 0),), 2, 1)
     assert_allclose(P, play(exact, X, Y), rtol=1e-5, atol=1e-7)
     new = np.random.default_rng(seed + 1).normal(size=(5, 3))
-    assert_allclose(within.model().decide(layout(new)), exact.model().decide(new), rtol=1e-5, atol=1e-7)
+    assert_allclose(
+        within.model().decide(layout(new)), exact.model().decide(new), rtol=1e-5, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("make", [PistolClassifier, PistolRegressor])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
@@ -298,9 +298,9 @@ def _settings(estimator: Any) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _names(cls: Any) -> list[str]:
+def _names(cls: Hashable) -> list[str]:
     """The parameters of an estimator's class, which take a while to look up."""
-    return cls._get_param_names()
+    return cls._get_param_names()  # type: ignore[attr-defined]
 
 
 def _check_settings(settings: dict[str, Any], before: dict[str, Any]) -> None:

@@ -84,11 +84,11 @@ class PistolClassifier(Classifier, Estimator):
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
     max_support : int or None, default=None
-        `partial_fit`, and `fit` with ``orders=None``, keep at most this many support rows. Until
-        there are so many nothing changes; from then on what is learned is projected on the span of
-        the kept rows, and a row costs the same time and memory forever. None keeps all. `fit` with
-        shuffled orders does not use it; should `partial_fit` follow, no rows are added to a learner
-        that has as many.
+        `partial_fit` keeps at most this many support rows. Until there are so many nothing changes;
+        from then on what is learned is projected on the span of the kept rows, and a row costs the
+        same time and memory forever. None keeps all. `fit` keeps to it with ``orders=None`` or a
+        number of `passes`. With ``passes="auto"`` it has the kernel values of all rows in memory and
+        does not use it; should `partial_fit` follow, no rows are added to a learner that has as many.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that hold categories, for tables. "from_dtype": those of categories, enums and
         strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
@@ -264,11 +264,11 @@ class PistolRegressor(Regressor, Estimator):
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
     max_support : int or None, default=None
-        `partial_fit`, and `fit` with ``orders=None``, keep at most this many support rows. Until
-        there are so many nothing changes; from then on what is learned is projected on the span of
-        the kept rows, and a row costs the same time and memory forever. None keeps all. `fit` with
-        shuffled orders does not use it; should `partial_fit` follow, no rows are added to a learner
-        that has as many.
+        `partial_fit` keeps at most this many support rows. Until there are so many nothing changes;
+        from then on what is learned is projected on the span of the kept rows, and a row costs the
+        same time and memory forever. None keeps all. `fit` keeps to it with ``orders=None`` or a
+        number of `passes`. With ``passes="auto"`` it has the kernel values of all rows in memory and
+        does not use it; should `partial_fit` follow, no rows are added to a learner that has as many.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that hold categories, for tables. "from_dtype": those of categories, enums and
         strings. A list of names or numbers of columns, or a mask: these as well, such as codes that

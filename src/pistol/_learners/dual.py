@@ -256,7 +256,10 @@ class Dual:
         ]
         both = np.stack(parts)  # of shape (kernels, support rows, 2 × outputs)
         more, before = both[:, :, : self.outputs], 0.0 if self.projected is None else self.projected
-        moved, u = support.moved.values, support.u.values + both[:, :, self.outputs :].swapaxes(0, 1)
+        moved, u = (
+            support.moved.values,
+            support.u.values + both[:, :, self.outputs :].swapaxes(0, 1),
+        )
         share = (moved + 1e-300) / (moved + 1e-300).sum(axis=0)  # no row of its own is added
         support = support._replace(moved=support.moved.filled(moved + size * share))
         self.support, self.projected = support._replace(u=support.u.filled(u)), before + more
@@ -303,13 +306,23 @@ class Dual:
     def mark(self, features: Any) -> Any:
         """What `roll_back` needs to undo what is learned from rows that were not learned before."""
         f_0 = None if self.f_0 is None else self.f_0.coef.mark()
-        state = self.support, self.f_0, self.S, self.kernels, self.since, self.projected, self._spans
+        state = (
+            self.support,
+            self.f_0,
+            self.S,
+            self.kernels,
+            self.since,
+            self.projected,
+            self._spans,
+        )
         return state, self.support.mark(), f_0
 
     def roll_back(self, mark: Any) -> None:
         """Be as at the time of the mark."""
         state, support, f_0 = mark
-        self.support, self.f_0, self.S, self.kernels, self.since, self.projected, self._spans = state
+        self.support, self.f_0, self.S, self.kernels, self.since, self.projected, self._spans = (
+            state
+        )
         self.support.restore(support)
         if self.f_0 is not None:
             self.f_0.coef.restore(f_0)

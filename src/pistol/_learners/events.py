@@ -82,6 +82,7 @@ class LinearEvents:
         learn = _events.learn_coordinates if per_coordinate else _events.learn_primal
         predict = _events.predict_coordinates if per_coordinate else _events.predict_primal
         self.learn_one, self.predict_one = learn.compiled(REAL), predict.compiled(REAL)
+        self._per_coordinate = per_coordinate
         self.learner = self._learner(rule, features, per_coordinate, x_max, bias)
         self.floats[[BIAS, NEWEST]] = bias, 1.0 if center else 0.0
         self.floats[[SIZE, A, B, L, POWER]] = 1.0, rule.a, rule.b, rule.loss.L, rule.power
@@ -122,6 +123,13 @@ class LinearEvents:
     def learn(self, x: Array, y: float) -> float:
         """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         return self.learn_one(self.floats, self.integers, x, y)
+
+    def learn_many(self, X: Array, y: Array) -> Array:
+        """Learn rounds one after the other; what was predicted in each, before it was learned."""
+        P = np.empty(len(y))
+        many = _events.learn_coordinates_many if self._per_coordinate else _events.learn_primal_many
+        many.compiled(REAL)(self.floats, self.integers, read_only(X), read_only(y), P)
+        return P
 
     @property
     def score(self) -> float:
@@ -199,6 +207,14 @@ class KernelEvents:
     def decide(self, X: Array) -> Array:
         """f̄ at the rows of X."""
         return self.learner.model().decide(X)[:, 0]
+
+    def learn_many(self, X: Array, y: Array) -> Array:
+        """Learn rounds one after the other; what was predicted in each, before it was learned."""
+        P = np.empty(len(y))
+        for i, (x, target) in enumerate(zip(X, y.tolist(), strict=True)):
+            self.learn(x, target)
+            P[i] = self.score
+        return P
 
     def _values(self, rows: Array, sq: Array, X: Array, x_sq: Array) -> Array:
         """k(s, x) for the rows s and the only row x of X, as a row."""

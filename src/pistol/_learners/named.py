@@ -18,7 +18,6 @@ from .._compiled.cache import INTERPRETED
 from .._compiled.loops import ENTRIES, FIELDS
 from .._compiled.named import (
     ALPHA,
-    BEGIN,
     COLUMNS,
     COUPLED,
     END,
@@ -99,7 +98,14 @@ class NamedCoordinates:
         self.means = np.zeros((8, 2))
         self.t, self.begun = 0, 0  # events learned, and features that have a mean
         head = np.zeros(HEAD)
-        head[[ALPHA, SIZE, A, B, L, POWER]] = rule.alpha_0, 1.0, rule.a, rule.b, rule.loss.L, rule.power
+        head[[ALPHA, SIZE, A, B, L, POWER]] = (
+            rule.alpha_0,
+            1.0,
+            rule.a,
+            rule.b,
+            rule.loss.L,
+            rule.power,
+        )
         self._lay_out(head, 8)
 
     def _lay_out(self, head: Array, room: int) -> None:

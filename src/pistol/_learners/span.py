@@ -1,4 +1,4 @@
-"""The span of kept rows: where a learner keeps at most so many rows, what others teach is projected on it.
+"""The span of kept rows: a learner with room for no more projects what other rows teach on it.
 
 The projection of k(x, ·) on the span of k(s, ·), s kept, is Σ d_s k(s, ·) with K d = k(S, x). With
 K = L Lᵀ it is a vector z(x) = L⁻¹ k(S, x) in an orthonormal basis of the span. All rounds together are

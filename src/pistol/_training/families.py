@@ -263,7 +263,14 @@ class KernelFamily:
         gram = Gram(square, [kernel for kernels in candidates for kernel in kernels], threads)
         return [
             partial(
-                GramRun, gram, kernels, rule, data.Y.shape[1], data.X, data.ids, self.n_jobs,
+                GramRun,
+                gram,
+                kernels,
+                rule,
+                data.Y.shape[1],
+                data.X,
+                data.ids,
+                self.n_jobs,
                 max_support=self.max_support,
             )
             for kernels in candidates

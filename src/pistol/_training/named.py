@@ -26,7 +26,9 @@ class NamedKernels:
 
     def __init__(self, rule: Rule, outputs: int, max_support: int | None) -> None:
         self.rule, self.names, self.max_support, self.t = rule, Names(), max_support, 0
-        self.sums = np.zeros((3, 8))  # per feature: events that have it, their mean, squares around it
+        self.sums = np.zeros(
+            (3, 8)
+        )  # per feature: events that have it, their mean, squares around it
         self.center, self.scale = np.zeros(8), np.ones(8)  # in use
         self.dual = Dual(rule, MIXED.kernels(2.0, 1), outputs, 1, max_support)
         self.dual.support = self.dual.support._replace(rows=Store(np.empty((0, 8))))
@@ -112,7 +114,7 @@ class NamedKernels:
         wider = [_with_outputs(x, outputs, at) for x in old.support[3:]]
         new.support = type(old.support)(*old.support[:3], *wider)
         S = [_placed(x, y, at) for x, y in zip(old.S[:3], new.S[:3], strict=True)]
-        new.S = Scalars(*S, *old.S[3:])
+        new.S = Scalars(S[0], S[1], S[2], old.S.t, old.S.weight)
         if old.projected is not None:
             n = old.support.ids.n
             blank = np.zeros((len(old.kernels), n, outputs))

@@ -119,6 +119,7 @@ def online(size: Size) -> Result:
     """One event at a time from Python, predict then learn, against river's logistic regression."""
     river, scaling = peer("river.linear_model"), peer("river.preprocessing")
     from pistol.river import LinearPistolClassifier as Named
+
     n, d = size.online_events, 20
     X, y = events(n, d)
     arrays, targets = list(X), y.tolist()
@@ -152,6 +153,7 @@ def online(size: Size) -> Result:
         "ours": steps,
         "theirs": partial(on_dicts, river.LogisticRegression),
         "two": ours,
+        "many": lambda k: float((Learner("logistic").learn_many(X[:k], y[:k]) * y[:k] <= 0).mean()),
         "named": partial(on_dicts, Named),
         "scaled": partial(on_dicts, scaled),
     }
@@ -172,6 +174,7 @@ def online(size: Size) -> Result:
         "Errors are online: each event before it is learned.",
         lines=(
             Line("Learner, predict and learn", *times["two"]),
+            Line("Learner.learn_many, all events in one call", *times["many"]),
             Line("pistol.river.LinearPistolClassifier, on dicts", *times["named"]),
             Line("river's StandardScaler() | LogisticRegression()", *times["scaled"]),
         ),
