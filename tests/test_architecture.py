@@ -26,6 +26,7 @@ ROOMS: dict[str, set[str]] = {
     "__init__": {"_compiled", "_estimators", "_training"},
     "files": {"_data"},
     "online": {"_compiled", "_learners", "_data"},
+    "river": {"_compiled", "_learners", "_data", "_training", "_estimators"},
     "plot": {"_compiled", "_data", "_training", "_estimators", "online"},
     "_demo": {"__init__"},
     "_cli": {"__init__", "_data", "_estimators"},

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 from numba import njit
+from numpy.testing import assert_allclose
 
 from pistol import reference
 from pistol._compiled.types import read_only
@@ -398,3 +399,25 @@ def test_a_kernel_that_fails_changes_nothing():
     for name in ("ids", "sq", "coef", "u", "moved"):
         assert (getattr(ours.support, name).values == getattr(theirs.support, name).values).all()
     assert (ours.support.rows.rows == theirs.support.rows.rows).all()
+
+
+@pytest.mark.parametrize("how", [{}, {"per_coordinate": False}, {"kernel": "rbf"}])
+def test_one_call_does_what_two_do(how):
+    """`step` is predict and learn; `learn_many` is a step per row. A bad row changes nothing."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
+    two, one, many = (Learner(**how) for _ in range(3))
+    expected = []
+    for x, target in zip(X, y, strict=True):
+        expected.append(two.predict(x))
+        two.learn(x, target)
+    assert_allclose([one.step(x, t) for x, t in zip(X, y, strict=True)], expected, rtol=1e-12)
+    assert_allclose(many.learn_many(X[:9], y[:9]), expected[:9], rtol=1e-12)
+    bad = X[9:].copy()
+    bad[4, 1] = np.nan
+    for rows, targets in ((bad, y[9:]), (X[9:, :2], y[9:]), (X[9:], 2 * y[9:]), (X[9:], y[:3])):
+        with pytest.raises(ValueError, match=r"must be"):
+            many.learn_many(rows, targets)
+    assert_allclose(many.learn_many(X[9:], y[9:]), expected[9:], rtol=1e-12)
+    assert many.t == one.t == two.t == 20
+    assert_allclose(many.decide(X), two.decide(X), rtol=1e-12)

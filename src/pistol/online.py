@@ -31,8 +31,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ._compiled.types import Array
-from ._data.validation import MAX_TARGET, check_choice, check_number
+from ._compiled.types import MAX_NORM_SQ, Array
+from ._data.validation import MAX_TARGET, check_choice, check_count, check_number
 from ._learners import AVERAGES, Rule
 from ._learners import regret as _regret
 from ._learners.events import KernelEvents, LinearEvents
@@ -91,6 +91,10 @@ class Learner:
         `per_coordinate`; or a number.
     average : "linear", "uniform" or None, default="linear"
         Which average `decide` evaluates: weight t on f_t, the paper's equal weights, or the last f.
+    max_support : int or None, default=None
+        How many rows another kernel than "linear" keeps. Until there are so many nothing changes;
+        from then on gradients are projected on the span of the kept rows, and an event costs the same
+        time and memory forever. None keeps all.
     record : bool, default=False
         Keep all rounds, which `regret` and `bound` need.
 
@@ -120,6 +124,7 @@ class Learner:
         a: float | None = None,
         b: str | float = "anytime",
         average: str | None = "linear",
+        max_support: int | None = None,
         record: bool = False,
     ) -> None:
         self.loss = get_loss(loss, LOSSES)
@@ -143,7 +148,8 @@ class Learner:
             check_number("coef0", coef0, closed=True),
         )
         self.x_max = check_number("x_max", x_max, closed=True)
-        self.record = record
+        check_count("max_support", max_support, none="all")
+        self.max_support, self.record = max_support, record
         self._events: Events | None = None
         self._rounds: list[Round] = []
         self._set_loss(self.loss)
@@ -270,6 +276,79 @@ class Learner:
             self._rounds.append(Round(x, float(y), self._current, suffered, events.s_sum))
         return suffered
 
+    def step(self, x: Any, y: float) -> float:
+        """Predict x, which is returned, and learn it: `predict` and `learn` in one call.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+            The event.
+        y : float
+            Its target, which the prediction does not depend on.
+
+        Returns
+        -------
+        p : float
+            f_t(x), as `predict` would have returned it before the event was learned.
+
+        Examples
+        --------
+        >>> learner = Learner()
+        >>> learner.step([1.0, 2.0], 1), learner.t
+        (0.0, 1)
+        """
+        self.learn(x, y)
+        return self._events.score  # type: ignore[union-attr]
+
+    def learn_many(self, X: Any, y: Any) -> Array:
+        """Predict and learn events one after the other, in one call: the fastest way from Python.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_events, n_features)
+            The events, in order.
+        y : array-like of shape (n_events,)
+            Their targets. The prediction of an event depends on those before it alone.
+
+        Returns
+        -------
+        p : array of shape (n_events,)
+            f_t(x_t), each made before its event was learned.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> one, other = Learner(), Learner()
+        >>> X, y = np.random.default_rng(0).normal(size=(9, 2)), np.array([1, -1, 1] * 3)
+        >>> bool((one.learn_many(X, y) == [other.step(*event) for event in zip(X, y)]).all())
+        True
+        """
+        X = np.ascontiguousarray(X, np.float64)
+        y = np.ascontiguousarray(y, np.float64)
+        if X.ndim != 2 or y.shape != (len(X),):
+            raise ValueError(
+                f"X must be rows and y one number per row; got shapes {X.shape} and {y.shape}"
+            )
+        if self._current is not self.loss:
+            self._set_loss(self.loss)
+        if not len(X):
+            return np.zeros(0)
+        events = self._events or self._new_events(X[0])
+        with np.errstate(all="ignore"):
+            far = ~(np.einsum("ij,ij->i", X, X) <= MAX_NORM_SQ) | ~(np.abs(y) <= MAX_TARGET)
+        bad = np.flatnonzero(far | (self._margin & (np.abs(y) != 1)))
+        if X.shape[1] != events.features or len(bad):
+            i = int(bad[0]) if len(bad) else 0
+            if self._margin and abs(y[i]) != 1:
+                raise ValueError(
+                    f"y must be -1 or +1 for the {self._current.name} loss; got {y[i]!r}"
+                )
+            raise _refusal(events, X[i], float(y[i]))
+        self._events = events
+        if self.record:
+            return np.array([self.step(*event) for event in zip(X, y.tolist(), strict=True)])
+        return events.learn_many(X, y)
+
     def decide(self, X: Any) -> Array:
         """The averaged predictor f̄ at the rows of X (statistical setting, line 10).
 
@@ -331,6 +410,11 @@ class Learner:
         """
         rounds, kernel, rule = self._recorded(), self._kernel, self._rule
         _regret.check_events(self.center, self.fit_intercept)
+        if isinstance(self._events, KernelEvents) and self._events.learner.projected is not None:
+            raise ValueError(
+                "rows were projected because there are max_support others; the bound holds for the "
+                "projected kernel only. Use max_support=None"
+            )
         if self.per_coordinate:
             return _regret.bounds_per_coordinate(rounds, kernel, rule, self.x_max, h, h_norm)
         return _regret.bounds(rounds, kernel, rule, h, h_norm)
@@ -367,7 +451,7 @@ class Learner:
             how = self.per_coordinate, self.x_max, self.center, bias
             events = LinearEvents(self._rule, len(x), *how)
         else:
-            events = KernelEvents(self._rule, len(x), self._kernel)
+            events = KernelEvents(self._rule, len(x), self._kernel, self.max_support)
         events.set_loss(self._current)
         return events
 

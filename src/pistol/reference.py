@@ -70,6 +70,55 @@ def pistol(
         alpha = alpha + a * abs(s_t) * sqrt(k(x_t, x_t))  # line 8: α_t
 
 
+def pistol_within(
+    stream: Stream,
+    grad: Gradient,
+    k: Kernel,
+    a: float,
+    b: float | Callable[[float], float],
+    L: float,
+    most: int,
+) -> Iterator[tuple[float, Function]]:
+    """Algorithm 3 with at most so many points (not in the paper).
+
+    The first points with s_t ≠ 0 are kept. In all rounds k(x_t, ·) is projected on the span of the kept
+    points, which changes nothing for a point that is kept.
+    """
+    g: Function = []
+    points: list[Point] = []  # kept points; their k(x, ·) are linearly independent
+    kept, alpha = 0, a * L
+    for x_t, y_t in stream:
+        b_t = b(alpha) if callable(b) else b
+        c_t = b_t / alpha * exp(inner(g, g, k) / (2 * alpha))
+        f_t = [(c_t * w, x) for w, x in g]
+        p_t = inner(f_t, [(1.0, x_t)], k)
+        yield p_t, f_t
+        s_t = grad(y_t, p_t)
+        if s_t != 0 and kept < most:
+            kept, points = kept + 1, widened(points, x_t, k)
+        step = projection(x_t, points, k)
+        g = g + [(-s_t * w, x) for w, x in step]
+        alpha = alpha + a * abs(s_t) * sqrt(max(inner(step, step, k), 0.0))
+
+
+def projection(x: Point, points: list[Point], k: Kernel) -> Function:
+    """Σ_i d_i k(z_i, ·) nearest to k(x, ·): K d = k(z, x), by the elimination of Gauss."""
+    n = len(points)
+    rows = [[k(z, other) for other in points] + [k(z, x)] for z in points]
+    for i in range(n):
+        for j in range(n):
+            if j != i:
+                factor = rows[j][i] / rows[i][i]
+                rows[j] = [u - factor * v for u, v in zip(rows[j], rows[i], strict=True)]
+    return [(rows[i][n] / rows[i][i], z) for i, z in enumerate(points)]
+
+
+def widened(points: list[Point], x: Point, k: Kernel) -> list[Point]:
+    """The points with x, unless k(x, ·) is in their span but for rounding."""
+    rest = [(1.0, x)] + [(-w, z) for w, z in projection(x, points, k)]
+    return [*points, x] if inner(rest, rest, k) > 1e-10 * k(x, x) else points
+
+
 def anytime(alpha: float) -> float:
     """b_t = ½ √(2 α_{t-1}): the horizon's √(2 a L T) without the horizon (not in the paper)."""
     return 0.5 * sqrt(2 * alpha)

@@ -31,6 +31,7 @@ from .types import (
     loop,
     numbers,
     real,
+    table,
     vector,
 )
 
@@ -165,6 +166,30 @@ def learn_coordinates(Z, N, x, y):
     state = _body(Z, d).reshape(1, d + 1, FIELDS)
     _learn_coordinates(X, _round(Z, N), _plugs(Z, N), _scalars(Z), state, Z[BIAS], _cell(Z, SCORE))
     return _suffer(Z, N, x, y)
+
+
+_one_primal = helper(learn_primal.py_func)
+_one_coordinates = helper(learn_coordinates.py_func)
+
+
+def _many_type(dtype):
+    return types.void(vector, types.int64[::1], table, numbers, vector)
+
+
+@loop(_many_type)
+def learn_primal_many(Z, N, X, y, P):
+    """Rounds with the rows of X, none of which may be refused; what was predicted goes to P."""
+    for i in range(len(y)):
+        _one_primal(Z, N, X[i], y[i])
+        P[i] = Z[SCORE]
+
+
+@loop(_many_type)
+def learn_coordinates_many(Z, N, X, y, P):
+    """The same with one learner per coordinate."""
+    for i in range(len(y)):
+        _one_coordinates(Z, N, X[i], y[i])
+        P[i] = Z[SCORE]
 
 
 @loop(_predict_type)

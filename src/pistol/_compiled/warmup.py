@@ -11,6 +11,7 @@ from ..potentials import POTENTIALS
 from . import events as events  # for their loops
 from . import gram as gram
 from . import loops
+from . import named as named
 from .cache import INTERPRETED
 from .plugs import address, comparison
 from .types import LOOPS

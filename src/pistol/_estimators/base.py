@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -363,8 +364,14 @@ def _encoded(
 
 def _settings(estimator: Any) -> dict[str, Any]:
     """The parameters as they are now, whatever happens to them later."""
-    given = estimator.get_params(deep=False)
+    given = {name: getattr(estimator, name) for name in _names(type(estimator))}
     return {name: dict(x) if isinstance(x, dict) else x for name, x in given.items()}
+
+
+@lru_cache(maxsize=64)
+def _names(cls: Hashable) -> list[str]:
+    """The parameters of an estimator's class, which take a while to look up."""
+    return cls._get_param_names()  # type: ignore[attr-defined]
 
 
 def _check_settings(settings: dict[str, Any], before: dict[str, Any]) -> None:

@@ -18,7 +18,10 @@ ANYTIME, ANYTIME_TARGETS = 0.5, 8.0  # b_t = this √(2α_t) where b is "anytime
 def kernel_family(p: Any) -> KernelFamily:
     """The family that an estimator's parameters describe."""
     scaling, metric = getattr(p, "scaling", True), getattr(p, "metric", True)
-    return KernelFamily.checked(p.kernel, p.gamma, p.degree, p.coef0, scaling, p.n_jobs, metric)
+    most = getattr(p, "max_support", None)
+    return KernelFamily.checked(
+        p.kernel, p.gamma, p.degree, p.coef0, scaling, p.n_jobs, metric, most
+    )
 
 
 def kernel_tags(estimator: Any, tags: Any) -> Any:
@@ -80,6 +83,12 @@ class PistolClassifier(Classifier, Estimator):
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
+    max_support : int or None, default=None
+        `partial_fit` keeps at most this many support rows. Until there are so many nothing changes;
+        from then on what is learned is projected on the span of the kept rows, and a row costs the
+        same time and memory forever. None keeps all. `fit` keeps to it with ``orders=None`` or a
+        number of `passes`. With ``passes="auto"`` it has the kernel values of all rows in memory and
+        does not use it; should `partial_fit` follow, no rows are added to a learner that has as many.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that hold categories, for tables. "from_dtype": those of categories, enums and
         strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
@@ -157,6 +166,7 @@ class PistolClassifier(Classifier, Estimator):
         scaling: bool | str = True,
         metric: bool = True,
         drift: bool = False,
+        max_support: int | None = None,
         categorical_features: Any = "from_dtype",
         random_state: Any = None,
         class_weight: Any = None,
@@ -176,6 +186,7 @@ class PistolClassifier(Classifier, Estimator):
         self.scaling = scaling
         self.metric = metric
         self.drift = drift
+        self.max_support = max_support
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.class_weight = class_weight
@@ -256,6 +267,12 @@ class PistolRegressor(Regressor, Estimator):
     drift : bool, default=False
         `partial_fit` follows a stream that changes: younger learners run beside the one that
         predicts, and one that does better takes over.
+    max_support : int or None, default=None
+        `partial_fit` keeps at most this many support rows. Until there are so many nothing changes;
+        from then on what is learned is projected on the span of the kept rows, and a row costs the
+        same time and memory forever. None keeps all. `fit` keeps to it with ``orders=None`` or a
+        number of `passes`. With ``passes="auto"`` it has the kernel values of all rows in memory and
+        does not use it; should `partial_fit` follow, no rows are added to a learner that has as many.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that hold categories, for tables. "from_dtype": those of categories, enums and
         strings. A list of names or numbers of columns, or a mask: these as well, such as codes that
@@ -321,6 +338,7 @@ class PistolRegressor(Regressor, Estimator):
         scaling: bool | str = True,
         metric: bool = True,
         drift: bool = False,
+        max_support: int | None = None,
         categorical_features: Any = "from_dtype",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -339,6 +357,7 @@ class PistolRegressor(Regressor, Estimator):
         self.scaling = scaling
         self.metric = metric
         self.drift = drift
+        self.max_support = max_support
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs

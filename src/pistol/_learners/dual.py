@@ -15,7 +15,8 @@ from .._compiled.tiles import BLOCK, kernel_values, scores
 from .._compiled.types import Array, BlockValues, Rounds, Scalars
 from ..kernels import Kernel, bounded_poly, exponential, gaussian, precomputed_base
 from .models import Expansion
-from .rule import Chunk, Rule, chunks
+from .rule import Chunk, Rule
+from .span import Span, spans
 from .storage import Growing, Store
 
 SETTLED = 16  # rounds after which f is worth keeping when its kernels change
@@ -73,16 +74,27 @@ class Dual:
 
     Rows are learned in blocks: g of the support so far is evaluated for the whole block by matrix
     products, then the rounds follow one by one inside the block.
+
+    Once there are `max_support` support rows no more are added: what is learned from other rows is
+    projected on the span of those (`span.py`).
     """
 
     def __init__(
-        self, rule: Rule, kernels: tuple[Kernel, ...], outputs: int, n_jobs: int | None = None
+        self,
+        rule: Rule,
+        kernels: tuple[Kernel, ...],
+        outputs: int,
+        n_jobs: int | None = None,
+        max_support: int | None = None,
     ) -> None:
         self.rule, self.kernels, self.outputs, self.n_jobs = rule, kernels, outputs, n_jobs
+        self.max_support = max_support
         self.S = rule.scalars(len(kernels), outputs)
         self.support = Support.none(len(kernels), outputs)
         self.f_0: Start | None = None
         self.since = np.zeros(outputs)  # Σ ω_t when the average of each output began
+        self.projected: Array | None = None  # coefficients of g, per kernel, of projected rounds
+        self._spans: list[Span] | None = None  # made when needed
 
     @classmethod
     def resume(
@@ -95,9 +107,10 @@ class Dual:
         u: Array,
         S: Scalars,
         n_jobs: int | None,
+        max_support: int | None = None,
     ) -> Dual:
         """A learner that has learned rounds with rows of X, given what these left behind."""
-        self = cls(rule, kernels, coef.shape[1], n_jobs)
+        self = cls(rule, kernels, coef.shape[1], n_jobs, max_support)
         self._reserve(X)
         used = np.flatnonzero(coef.any(axis=1) | u.any(axis=(1, 2)))
         _, points, sq = self._points(X, used, ids)
@@ -112,7 +125,23 @@ class Dual:
 
     def fresh(self) -> Dual:
         """A learner of the same kind that has learned nothing yet."""
-        return Dual(self.rule, self.kernels, self.outputs, self.n_jobs)
+        return Dual(self.rule, self.kernels, self.outputs, self.n_jobs, self.max_support)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_spans": None}  # what can be made again
+
+    @property
+    def full(self) -> bool:
+        """Whether no more support rows are added."""
+        return self.max_support is not None and self.support.ids.n >= self.max_support
+
+    @property
+    def g(self) -> Array:
+        """Coefficients of g, of shape (kernels, support rows, outputs)."""
+        coef = self.support.coef.values
+        if self.projected is None:
+            return np.broadcast_to(coef, (len(self.kernels), *coef.shape))
+        return coef + self.projected
 
     def play(
         self,
@@ -134,18 +163,25 @@ class Dual:
         ids = np.arange(X.shape[0]) if ids is None else ids
         place = self._places(ids)
         self._reserve(X)
+        lo, hi = 0, BLOCK
         with workers(self.n_jobs) as threads:
-            for at in chunks(order, BLOCK):
+            while lo < len(order):
+                at = slice(lo, min(hi, len(order)))
                 n, P = self.support.ids.n, np.zeros((at.stop - at.start, self.outputs))
                 if start is not None:
                     P += start[order[at]]
+                rounds = Rounds.of(Y, order[at], r[at])
                 try:
                     with one_blas_thread():
-                        self._play_block(X, ids, Rounds.of(Y, order[at], r[at]), place, threads, P)
+                        played = self._play_block(X, ids, rounds, place, threads, P)
                 except BaseException:
                     self._truncate(n)
                     raise
+                if played < len(P):  # there is no room for the rows of all of them
+                    hi = lo + played
+                    continue
                 yield Chunk(order[at], r[at], P)
+                lo, hi = at.stop, at.stop + BLOCK
 
     def _places(self, ids: Array) -> Array:
         """Where each row is among the support rows; -1 where it is not."""
@@ -158,17 +194,20 @@ class Dual:
 
     def _play_block(
         self, X: Any, ids: Array, rounds: Rounds, place: Array, threads: Workers, P: Array
-    ) -> None:
-        m, Q = len(rounds.order), len(self.kernels)
+    ) -> int:
+        """Learn these rounds; if there is no room for their rows, only how many rounds fit."""
+        m, Q, full = len(rounds.order), len(self.kernels), self.full
         A, points, a_sq = self._points(X, rounds.order, ids)
-        own = partial(kernel_values, self.kernels, points, A, a_sq, a_sq)
-        G, (own_values,) = self._scores(A, a_sq, threads, [own])
-        K = np.stack(own_values)
-        if not np.isfinite(G).all():
+        own: list[Any] = [partial(kernel_values, self.kernels, points, A, a_sq, a_sq)]
+        if full:
+            own = [partial(span.features, A, a_sq) for span in self.basis(threads)]
+        G, found = self._scores(A, a_sq, threads, own)
+        K = np.stack([z.T @ z for z in found] if full else found[0])
+        if not (np.isfinite(G).all() and np.isfinite(K).all()):
             raise ValueError(
                 "the kernel's values are not finite, or so large that sums of them are not"
             )
-        k_xx = np.stack([diagonal(k, K_q, a_sq) for k, K_q in zip(self.kernels, K)])
+        k_xx = np.stack([diagonal(k, K_q, a_sq, full) for k, K_q in zip(self.kernels, K)])
         if self.f_0 is not None:
             P += self.f_0.offset + G[:, self.outputs :].sum(axis=0).T
             G = np.ascontiguousarray(G[:, : self.outputs])
@@ -176,18 +215,67 @@ class Dual:
         S = Scalars(*(x.copy() for x in self.S))
         plugs = self.rule.plugs(self.outputs, self.rule.shares(self.kernels))
         learn_dual(BlockValues(G, K, k_xx), rounds, plugs, S, coef, u, P)
-        self._keep(points, a_sq, ids, rounds.order, place, coef, u)
+        if full:
+            self.project(found, coef, u)
+        elif (fits := self._room(rounds.order, place, coef)) < m:
+            return fits
+        else:
+            self._keep(points, a_sq, ids, rounds.order, place, coef, u)
         self.S = S
+        return m
+
+    def _room(self, order: Array, place: Array, coef: Array) -> int:
+        """How many of these rounds can be learned before there is no room for a row."""
+        if self.max_support is None:
+            return len(order)
+        used = np.flatnonzero(coef.any(axis=1))
+        rows, first = np.unique(order[used], return_index=True)
+        new = np.sort(used[first[place[rows] < 0]])
+        room = self.max_support - self.support.ids.n
+        return len(order) if len(new) <= room else int(new[room])
+
+    def basis(self, threads: Workers) -> list[Span]:
+        """The spans of the support rows; there will be no others until kernels change."""
+        if self._spans is None:
+            support = self.support
+            self._spans = spans(self.kernels, support.rows.rows, support.sq.values, threads)
+        return self._spans
+
+    def forget_spans(self) -> None:
+        """The support rows have changed."""
+        self._spans = None
+
+    def project(self, features: list[Array], coef: Array, u: Array) -> None:
+        """Add rounds with these features, coefficients -s and shares of u, all of them projected."""
+        if self._spans is None or not coef.any():
+            return
+        support, size = self.support, np.abs(coef).sum(axis=0)
+        parts = [
+            span.coefficients(z @ np.hstack([coef, u_q]))
+            for span, z, u_q in zip(self._spans, features, u, strict=True)
+        ]
+        both = np.stack(parts)  # of shape (kernels, support rows, 2 × outputs)
+        more, before = both[:, :, : self.outputs], 0.0 if self.projected is None else self.projected
+        moved, u = (
+            support.moved.values,
+            support.u.values + both[:, :, self.outputs :].swapaxes(0, 1),
+        )
+        share = (moved + 1e-300) / (moved + 1e-300).sum(axis=0)  # no row of its own is added
+        support = support._replace(moved=support.moved.filled(moved + size * share))
+        self.support, self.projected = support._replace(u=support.u.filled(u)), before + more
 
     def _reserve(self, X: Any) -> None:
         """Room for all rows of X, so that none has to move when there are more support rows."""
+        more = X.shape[0]
+        if self.max_support is not None:
+            more = min(more, max(self.max_support - self.support.ids.n, 0))
         for growing in self.support[1:]:
-            growing.reserve(X.shape[0])
+            growing.reserve(more)
         if self.kernels[0].base is precomputed_base:
             X = np.empty((X.shape[0], 1))
         if not self.support.rows.width:
             self.support = self.support._replace(rows=Store(X))
-        self.support.rows.reserve(X)
+        self.support.rows.reserve(X[:more])
 
     def _points(self, X: Any, order: Array, ids: Array) -> tuple[Any, Any, Array]:
         """Rows to be scored, the same as support rows, and their squared norms."""
@@ -218,12 +306,23 @@ class Dual:
     def mark(self, features: Any) -> Any:
         """What `roll_back` needs to undo what is learned from rows that were not learned before."""
         f_0 = None if self.f_0 is None else self.f_0.coef.mark()
-        state = self.support, self.f_0, self.S, self.kernels, self.since
+        state = (
+            self.support,
+            self.f_0,
+            self.S,
+            self.kernels,
+            self.since,
+            self.projected,
+            self._spans,
+        )
         return state, self.support.mark(), f_0
 
     def roll_back(self, mark: Any) -> None:
         """Be as at the time of the mark."""
-        (self.support, self.f_0, self.S, self.kernels, self.since), support, f_0 = mark
+        state, support, f_0 = mark
+        self.support, self.f_0, self.S, self.kernels, self.since, self.projected, self._spans = (
+            state
+        )
         self.support.restore(support)
         if self.f_0 is not None:
             self.f_0.coef.restore(f_0)
@@ -255,6 +354,9 @@ class Dual:
         coef, g_norm_sq = support.coef.values.copy(), self.S.g_norm_sq.copy()
         coef[:, outputs], g_norm_sq[:, outputs] = 0.0, 0.0
         self.support = support._replace(coef=support.coef.filled(coef))
+        if self.projected is not None:
+            self.projected = self.projected.copy()
+            self.projected[:, :, outputs] = 0.0
         self.S = self.S._replace(g_norm_sq=g_norm_sq)
         self.forget_average(outputs)
 
@@ -274,7 +376,7 @@ class Dual:
             self.kernels, self.support = kernels, Support.none(len(kernels), self.outputs)
             return
         start = None if self.f_0 is None else self._start_at_support()
-        self.kernels = kernels
+        self.kernels, self._spans = kernels, None
         rows, sq = change(self.support.rows.rows), Growing()
         store = Store(rows)
         store.append(rows)
@@ -284,7 +386,7 @@ class Dual:
             self._resize_start(start)
         g = self._at_support()[:, : self.outputs]
         size = np.array([np.sqrt(k.diagonal(None, sq.values, k.theta)) for k in kernels])
-        self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,nj->qj", g, self.support.coef.values), 0.0)
+        self.S.g_norm_sq[:] = np.maximum(np.einsum("qjn,qnj->qj", g, self.g), 0.0)
         self.S.alpha[:] += self.rule.a * (size @ self.support.moved.values)
         if before is not None:
             self._shorten(g, before)
@@ -339,6 +441,7 @@ class Dual:
         self.S = self.S._replace(g_norm_sq=self.S.g_norm_sq * factor**2)
         coef = self.support.coef.filled(self.support.coef.values * factor)
         self.support = self.support._replace(coef=coef)
+        self.projected = None if self.projected is None else self.projected * factor
 
     def _start_at_support(self) -> Array:
         """f_0 without its offset at the support rows, of shape (outputs, support rows)."""
@@ -370,8 +473,7 @@ class Dual:
         self, A: Any, a_sq: Array, threads: Workers, more: list[Any]
     ) -> tuple[Array, list[Any]]:
         """g(x), and f_0(x) after it if there is one, for the rows of A, and the results of `more`."""
-        support, g = self.support, self.support.coef.values
-        coef = np.broadcast_to(g, (len(self.kernels), *g.shape))
+        support, coef = self.support, self.g
         if self.f_0 is not None:
             both = [coef, self.f_0.coef.values.transpose(1, 0, 2)]
             coef = np.ascontiguousarray(np.concatenate(both, axis=2))
@@ -381,7 +483,7 @@ class Dual:
     def model(self, last: bool = False) -> Expansion:
         """f̄, or the f to come."""
         support, kernels = self.support, self.kernels
-        g = np.broadcast_to(support.coef.values.T, (len(kernels), self.outputs, support.ids.n))
+        g = self.g.transpose(0, 2, 1)
         b, u = self.rule.shares(kernels), support.u.values.transpose(1, 2, 0)
         coef = self.rule.read_out(self.S, g, u, last, b, self.since)
         if self.f_0 is not None:
@@ -401,12 +503,12 @@ def _size(f: Array, weight: Array) -> Array:
     return np.sqrt((weight * np.square(f)).sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300))
 
 
-def diagonal(kernel: Kernel, K: Array, sq: Array) -> Array:
+def diagonal(kernel: Kernel, K: Array, sq: Array, projected: bool = False) -> Array:
     """k(x, x) of rows whose values among each other leave room for arithmetic."""
     bounded = kernel.map in (gaussian, exponential, bounded_poly)
     if not bounded and not float(np.abs(K).max(initial=0.0)) <= MAX_VALUE:
         raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
-    k_xx = kernel.diagonal(K, sq, kernel.theta)
+    k_xx = K.diagonal().copy() if projected else kernel.diagonal(K, sq, kernel.theta)
     if not (k_xx >= 0).all():
         raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
     return k_xx

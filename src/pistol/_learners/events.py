@@ -24,6 +24,7 @@ from .._compiled.events import (
     POTENTIAL,
     POWER,
     S_SUM,
+    SCORE,
     SIZE,
     TARGET,
     THETA,
@@ -35,6 +36,7 @@ from .._compiled.events import (
 from .._compiled.loops import FIELDS, learn_dual
 from .._compiled.plugs import address
 from .._compiled.rows import Block, manhattan, sq_norms
+from .._compiled.threads import one_blas_thread, workers
 from .._compiled.tiles import nothing
 from .._compiled.types import (
     MAX_NORM_SQ,
@@ -80,6 +82,7 @@ class LinearEvents:
         learn = _events.learn_coordinates if per_coordinate else _events.learn_primal
         predict = _events.predict_coordinates if per_coordinate else _events.predict_primal
         self.learn_one, self.predict_one = learn.compiled(REAL), predict.compiled(REAL)
+        self._per_coordinate = per_coordinate
         self.learner = self._learner(rule, features, per_coordinate, x_max, bias)
         self.floats[[BIAS, NEWEST]] = bias, 1.0 if center else 0.0
         self.floats[[SIZE, A, B, L, POWER]] = 1.0, rule.a, rule.b, rule.loss.L, rule.power
@@ -121,6 +124,18 @@ class LinearEvents:
         """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         return self.learn_one(self.floats, self.integers, x, y)
 
+    def learn_many(self, X: Array, y: Array) -> Array:
+        """Learn rounds one after the other; what was predicted in each, before it was learned."""
+        P = np.empty(len(y))
+        many = _events.learn_coordinates_many if self._per_coordinate else _events.learn_primal_many
+        many.compiled(REAL)(self.floats, self.integers, read_only(X), read_only(y), P)
+        return P
+
+    @property
+    def score(self) -> float:
+        """What was predicted in the last round that was learned."""
+        return self.floats.item(SCORE)
+
     def decide(self, X: Array) -> Array:
         """f̄ at the rows of X, relative to the mean of all events."""
         d = self.features
@@ -152,11 +167,14 @@ class KernelEvents:
     One row needs no tiles and no threads: its kernel values are one product and one map.
     """
 
-    def __init__(self, rule: Rule, features: int, kernel: Kernel) -> None:
-        self.learner, self.features = Dual(rule, (kernel,), 1, n_jobs=1), features
+    def __init__(
+        self, rule: Rule, features: int, kernel: Kernel, max_support: int | None = None
+    ) -> None:
+        self.learner, self.features = Dual(rule, (kernel,), 1, 1, max_support), features
         rows = Store(np.empty((0, features)))
         self.learner.support = self.learner.support._replace(rows=rows)
         self.rule, self.kernel, self.loss_sum, self.s_sum = rule, kernel, 0.0, 0.0
+        self.score = 0.0
         self._round = read_only(np.zeros(1, np.int64)), read_only(np.ones(1))
 
     def _refused(self, x: Array, y: float) -> bool:
@@ -180,7 +198,7 @@ class KernelEvents:
         """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
         if self._refused(x, y):
             return inf
-        p = self._play(x[None], y)
+        self.score = p = self._play(x[None], y)
         loss = self.learner.rule.loss
         self.loss_sum += (value := loss.value(y, p, loss.theta))
         self.s_sum += abs(loss.grad(y, p, loss.theta))
@@ -189,6 +207,14 @@ class KernelEvents:
     def decide(self, X: Array) -> Array:
         """f̄ at the rows of X."""
         return self.learner.model().decide(X)[:, 0]
+
+    def learn_many(self, X: Array, y: Array) -> Array:
+        """Learn rounds one after the other; what was predicted in each, before it was learned."""
+        P = np.empty(len(y))
+        for i, (x, target) in enumerate(zip(X, y.tolist(), strict=True)):
+            self.learn(x, target)
+            P[i] = self.score
+        return P
 
     def _values(self, rows: Array, sq: Array, X: Array, x_sq: Array) -> Array:
         """k(s, x) for the rows s and the only row x of X, as a row."""
@@ -204,32 +230,41 @@ class KernelEvents:
         if not support.ids.n:
             return 0.0
         K = self._values(support.rows.rows, support.sq.values, X, x_sq)
-        return float(K[0] @ support.coef.values[:, 0])
+        return float(K[0] @ learner.g[0, :, 0])
 
     def _play(self, X: Array, y: float) -> float:
         """A round with the only row of X, as `Dual` learns it; its prediction."""
         rule, learner, x_sq = self.learner.rule, self.learner, sq_norms(X)
-        g_x, K = self._g(X, x_sq), self._values(X, x_sq, X, x_sq)
+        full = learner.full
+        if full:
+            with workers(1) as threads, one_blas_thread():
+                features = [span.features(X, x_sq) for span in learner.basis(threads)]
+        g_x = self._g(X, x_sq)
+        K = features[0].T @ features[0] if full else self._values(X, x_sq, X, x_sq)
         if not isfinite(g_x):
             raise ValueError(
                 "the kernel's values are not finite, or so large that sums of them are not"
             )
-        k_xx = diagonal(self.kernel, K, x_sq)
+        k_xx = diagonal(self.kernel, K, x_sq, full)
         coef, u, P = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros((1, 1))
         S = Scalars(*(scalar.copy() for scalar in learner.S))
         rounds = Rounds.of(np.array([[y]], np.float64), *self._round)
         plugs = rule.plugs(1, rule.shares(learner.kernels))
         values = BlockValues(np.full((1, 1, 1), g_x), K[None], k_xx[None])
         learn_dual(values, rounds, plugs, S, coef, u, P)
-        self._keep(X, x_sq, coef, u, S)
+        self._keep(X, x_sq, coef, u, S, features if full else None)
         return float(P[0, 0])
 
-    def _keep(self, X: Array, x_sq: Array, coef: Array, u: Array, S: Scalars) -> None:
-        """Store the row if it was updated; an interrupt leaves all as it was."""
+    def _keep(
+        self, X: Array, x_sq: Array, coef: Array, u: Array, S: Scalars, features: Any
+    ) -> None:
+        """Store the row if it was updated, or its projection; an interrupt leaves all as it was."""
         learner, mark = self.learner, self.learner.mark(slice(None))
         number = learner.S.t[0].astype(np.int64)
         try:
-            if coef[0, 0]:
+            if coef[0, 0] and features is not None:
+                learner.project(features, coef, u)
+            elif coef[0, 0]:
                 learner.support.append(X, x_sq, number, coef, np.abs(coef), u)
             learner.S = S
         except BaseException:

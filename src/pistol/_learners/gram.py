@@ -137,7 +137,9 @@ class GramRun:
         ids: Array,
         n_jobs: int | None = None,
         start: Array | None = None,
+        max_support: int | None = None,
     ) -> None:
+        self.max_support = max_support
         self.gram, self.kernels, self.rule = gram, kernels, rule
         self.start = np.zeros((Z.shape[0], outputs)) if start is None else start
         self.Z, self.ids, self.n_jobs = Z, ids, n_jobs
@@ -190,4 +192,5 @@ class GramRun:
     def learner(self, kept: Any = None) -> Dual:
         """A learner that can go on with other rows, from a snapshot if one is given."""
         coef, u, S = kept or self.snapshot()
-        return Dual.resume(self.rule, self.kernels, *self._learned(), coef, u, S, self.n_jobs)
+        rest = coef, u, S, self.n_jobs, self.max_support
+        return Dual.resume(self.rule, self.kernels, *self._learned(), *rest)

@@ -160,7 +160,8 @@ def _unlearned(ground: Ground, tree: Tree, cells: list[Cell], best: Chosen) -> C
     """A learner whose cells have learned nothing yet."""
     outputs = ground.work.data.Y.shape[1]
     kernels = [cell.candidates(ground.work)[best.number] for cell in cells]
-    learners = [Dual(ground.rule, own, outputs, 1) for own in kernels]
+    family: Any = ground.work.problem.family
+    learners = [Dual(ground.rule, own, outputs, 1, family.max_support) for own in kernels]
     return Cells(tree, [cell.centre for cell in cells], learners, ground.base)
 
 
@@ -193,7 +194,10 @@ def _cell_learned(
 
 def _run(ground: Ground, cell: Cell, gram: Gram, kernels: Candidate) -> GramRun:
     data, outputs = cell.data, cell.data.Y.shape[1]
-    return GramRun(gram, kernels, ground.rule, outputs, data.X, data.ids, 1, cell.start)
+    family: Any = ground.work.problem.family
+    return GramRun(
+        gram, kernels, ground.rule, outputs, data.X, data.ids, 1, cell.start, family.max_support
+    )
 
 
 def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk) -> Online:

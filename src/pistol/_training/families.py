@@ -31,7 +31,7 @@ from .._data.scaling import (
 )
 from .._data.seen import seen_in, sparsely_wide
 from .._data.sums import MIXED, SUMS
-from .._data.validation import check_choice, check_gram, check_number
+from .._data.validation import check_choice, check_count, check_gram, check_number
 from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
 from ..kernels import NAMES, Kernel, get_kernel, scale_gamma
 from .plan import Limits
@@ -153,6 +153,7 @@ class KernelFamily:
     scaling: bool | str = True
     n_jobs: int | None = None
     metric: bool = True
+    max_support: int | None = None  # support rows of a learner of a stream
     layout: Layout | None = None  # of encoded tables
 
     @classmethod
@@ -170,6 +171,13 @@ class KernelFamily:
         check_choice("scaling", family.scaling, (True, False, "standard"))
         if not family.auto:
             get_kernel(family.kernel, 1.0, family.degree, family.coef0)
+        if family.max_support is not None:
+            check_count("max_support", family.max_support, none="as many as there are")
+            if family.precomputed:
+                raise ValueError(
+                    "max_support needs the kernel values of kept rows with each other, which a stream "
+                    "with kernel='precomputed' does not give; use max_support=None or another kernel"
+                )
         return family
 
     @property
@@ -250,7 +258,7 @@ class KernelFamily:
 
     def learner(self, candidate: Candidate, features: int, outputs: int, rule: Rule) -> Learner:
         """A learner with coefficients of support rows."""
-        return Dual(rule, candidate, outputs, self.n_jobs)
+        return Dual(rule, candidate, outputs, self.n_jobs, self.max_support)
 
     def runs(
         self,
@@ -265,7 +273,17 @@ class KernelFamily:
         kernels = [kernel for candidate in candidates for kernel in candidate]
         gram = Gram(square, kernels, threads, learned)
         return [
-            partial(GramRun, gram, candidate, rule, data.Y.shape[1], data.X, data.ids, self.n_jobs)
+            partial(
+                GramRun,
+                gram,
+                candidate,
+                rule,
+                data.Y.shape[1],
+                data.X,
+                data.ids,
+                self.n_jobs,
+                max_support=self.max_support,
+            )
             for candidate in candidates
         ]
 

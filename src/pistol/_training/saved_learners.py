@@ -178,6 +178,9 @@ def _with(learner: Any, state: dict[str, Any]) -> Any:
 def _check_dual(learner: Dual, source: Source) -> None:
     source.demand(learner.rule.potential in POTENTIALS, "has a potential for weights of features")
     _check_rows(learner.kernels, learner.support.rows.rows, learner.support.ids.n, source)
+    given = learner.kernels[0].base is precomputed_base
+    source.demand(learner.max_support is None or not given, "cannot keep some rows only")
+    source.demand(learner.projected is None or learner.full, "has projected rows too early")
     check_model(learner, source)
 
 
@@ -197,6 +200,8 @@ DUAL = Record(
     {
         "rule": RULE, "kernels": KERNELS_OF_SUM, "n_jobs": JOBS, "S": SCALARS,
         "support": SUPPORT, "f_0": Maybe(START), "since": PER_OUTPUT,
+        "max_support": Maybe(Number(1, 2**53, whole=True)),
+        "projected": Maybe(Numbers(("Q", "n", "K"))),
     },
     make=_dual, own=("n", "f"), check=_check_dual,
 )  # fmt: skip

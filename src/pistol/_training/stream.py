@@ -89,7 +89,8 @@ def _learn_piece(
 ) -> tuple[Fitted, bool]:
     """Learn rounds between two looks at the scaling; whether a callback asks to stop the pass."""
     lo, hi = int(rounds.rows[0]), int(rounds.rows[-1]) + 1
-    rows = Data(*(part[lo:hi] for part in data))
+    whole = lo == 0 and hi == data.X.shape[0]
+    rows = data if whole else Data(*(part[lo:hi] for part in data))
     order, r = read_only(rounds.rows - lo), read_only(np.ascontiguousarray(rounds.r))
     fitted = _update_scaling(fitted, rows, np.bincount(order, r))
     Z, V = fitted.scaler.transform(rows.X), fitted.targets.transform(rows.Y)
@@ -208,6 +209,8 @@ def _bounded(fitted: Fitted) -> Fitted:
 def _remember(fitted: Fitted, rows: Data, chunks: list[Chunk]) -> Fitted:
     """With these rounds among the recent ones."""
     recent, window = fitted.stream.recent, fitted.stream.window
+    if recent is None and window is None:
+        return fitted
     for chunk in chunks:
         new = rows.X[chunk.rows], rows.Y[chunk.rows], chunk.r
         recent = None if recent is None else recent.then(*new)

@@ -78,6 +78,10 @@ class Classification:
 
     def codes(self, y: Any) -> Array:
         """The number of each label's class."""
+        if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype == self.classes.dtype:
+            codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
+            if (self.classes[codes] == y).all():  # known labels need no other check
+                return codes
         y = labels(y)
         codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
         unknown = np.unique(y[self.classes[codes] != y])

@@ -17,6 +17,7 @@ from rich.console import Console
 from ..protocol import Job, SkipError
 from ..store import Store
 from . import quality, report
+from .budget import budget
 from .growth import growth
 from .kernels import classes, engine, million, svm_a9a, svm_wisdm
 from .linear import asgd, online, sgd
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "online": online,
     "asgd": asgd,
     "growth": growth,
+    "budget": budget,
     "many": many,
     "tables": tables,
     "quality": quality.benchmark,

@@ -117,37 +117,50 @@ def _fits(models: dict[str, Any], data: Split, repeats: int) -> dict[str, tuple[
 
 def online(size: Size) -> Result:
     """One event at a time from Python, predict then learn, against river's logistic regression."""
-    river = peer("river.linear_model")
+    river, scaling = peer("river.linear_model"), peer("river.preprocessing")
+    from pistol.river import LinearPistolClassifier as Named
+
     n, d = size.online_events, 20
     X, y = events(n, d)
     arrays, targets = list(X), y.tolist()
     dicts = [dict(enumerate(x)) for x in X.tolist()]
     labels = [target > 0 for target in targets]
 
-    def ours(k: int, **parameters: Any) -> float:
-        learner, wrong = Learner("logistic", **parameters), 0
+    def ours(k: int) -> float:
+        learner, wrong = Learner("logistic"), 0
         for x, target in zip(arrays[:k], targets[:k], strict=True):
             wrong += learner.predict(x) * target <= 0
             learner.learn(x, target)
         return wrong / k
 
-    def theirs(k: int) -> float:
-        model, wrong = river.LogisticRegression(), 0
+    def steps(k: int) -> float:
+        learner, wrong = Learner("logistic"), 0
+        for x, target in zip(arrays[:k], targets[:k], strict=True):
+            wrong += learner.step(x, target) * target <= 0
+        return wrong / k
+
+    def on_dicts(make: Callable[[], Any], k: int) -> float:
+        model, wrong = make(), 0
         for x, label in zip(dicts[:k], labels[:k], strict=True):
             wrong += (model.predict_proba_one(x).get(True, 0.5) > 0.5) != label
             model.learn_one(x, label)
         return wrong / k
 
-    free: dict[str, Any] = {"per_coordinate": True, "x_max": 0.0, "a": 1.0, "b": "anytime"}
+    def scaled() -> Any:
+        return scaling.StandardScaler() | river.LogisticRegression()
+
     runs: dict[str, Callable[[int], float]] = {
-        "ours": ours,
-        "theirs": theirs,
-        "free": lambda k: ours(k, **free),
+        "ours": steps,
+        "theirs": partial(on_dicts, river.LogisticRegression),
+        "two": ours,
+        "many": lambda k: float((Learner("logistic").learn_many(X[:k], y[:k]) * y[:k] <= 0).mean()),
+        "named": partial(on_dicts, Named),
+        "scaled": partial(on_dicts, scaled),
     }
     race({name: partial(run, min(n, 100)) for name, run in runs.items()}, 1)  # warm
     times = race({name: partial(run, n) for name, run in runs.items()}, size.repeats)
     return Result(
-        ours="pistol.online.Learner('logistic')",
+        ours="pistol.online.Learner('logistic').step",
         peer="river's LogisticRegression()",
         rows=n,
         features=d,
@@ -159,7 +172,12 @@ def online(size: Size) -> Result:
         goal="at least 5 times the events a second",
         note="Synthetic dense events, as arrays for us and as dicts for river, made beforehand. "
         "Errors are online: each event before it is learned.",
-        lines=(Line("Learner, per coordinate and scale-free", *times["free"]),),
+        lines=(
+            Line("Learner, predict and learn", *times["two"]),
+            Line("Learner.learn_many, all events in one call", *times["many"]),
+            Line("pistol.river.LinearPistolClassifier, on dicts", *times["named"]),
+            Line("river's StandardScaler() | LogisticRegression()", *times["scaled"]),
+        ),
         extra={f"{k}_events_per_second": n / times[k][0] for k in ("ours", "theirs")},
     )
 

@@ -29,6 +29,8 @@ class Size:
     million_rows: int = 1_000_000
     vw_passes: int = 40
     online_events: int = 20_000
+    budget_rows: int = 20_000  # of each stream
+    budget_most: int = 5_000  # support rows
     asgd_rows: int = 200_000  # of the linear learner
     asgd_kernel_rows: int = 10_000
     growth_rows: int = 100_000  # the most rows, features and classes
@@ -64,6 +66,8 @@ TOY = Size(
     million_rows=2_000,
     vw_passes=100,
     online_events=300,
+    budget_rows=600,
+    budget_most=100,
     asgd_rows=2_000,
     asgd_kernel_rows=400,
     growth_rows=2_000,
