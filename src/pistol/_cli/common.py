@@ -73,7 +73,7 @@ def one_line() -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _one_warning
+            warnings.showwarning = _one_warning()
             yield
     except KeyboardInterrupt:
         typer.echo("pistol: interrupted", err=True)
@@ -87,8 +87,17 @@ def one_line() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-def _one_warning(message: Any, *others: Any, **more: Any) -> None:
-    typer.echo(f"pistol: {' '.join(str(message).split())}", err=True)
+def _one_warning() -> Any:
+    """What prints each warning once, as a line."""
+    said: set[str] = set()
+
+    def say(message: Any, *others: Any, **more: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in said:
+            typer.echo(f"pistol: {text}", err=True)
+        said.add(text)
+
+    return say
 
 
 def left_out(lines: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +40,9 @@ def inspect(
         }  # fmt: skip
         if picture:
             draw(facts, picture)
+        if not as_json and len(facts.get("encoder", ())) > MOST:
+            counts = Counter(facts["encoder"].values())
+            facts["encoder"] = {f"{what}:": n for what, n in counts.items()}
         common.show(facts, as_json)
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.types import Array, read_only
 from .._data.intake import Columns
@@ -49,7 +50,7 @@ def learn_stream(
 
     The learners are changed in place; everything else is a new value.
     """
-    most = max(1, ENTRIES // data.X.shape[1])  # rounds of which a dense copy is made at a time
+    most = max(1, ENTRIES // _entries(data.X))  # rounds of which a scaled copy is made at a time
     for number in range(passes):
         watch.begin_pass()
         for piece in _pieces(fitted.counts.rounds, len(rounds.rows), problem.drift, most):
@@ -61,6 +62,11 @@ def learn_stream(
             break
     counts = fitted.counts._replace(rows=fitted.counts.rows + n_rows)
     return replace(fitted, counts=counts, passes=number + 1)
+
+
+def _entries(X: Any) -> int:
+    """Entries of a row, on average."""
+    return X.nnz // max(1, X.shape[0]) + 1 if sp.issparse(X) else X.shape[1]
 
 
 def widened(fitted: Fitted, X: Any) -> Fitted:
