@@ -6,11 +6,12 @@ from ._estimators.encoder import TableEncoder, TableWarning
 from ._estimators.files import ModelFileError
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
-from ._estimators.loading import load
+from ._estimators.loading import TRUSTED_TYPES, load
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "TRUSTED_TYPES",
     "AveragedSGDClassifier",
     "KernelPerceptron",
     "LinearPistolClassifier",
