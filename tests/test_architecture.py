@@ -25,6 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "_estimators": {"_compiled", "_learners", "_data", "_training"},
     "__init__": {"_compiled", "_estimators"},
     "files": {"_data"},
+    "onnx": {"_compiled", "_learners", "_data", "_estimators"},
     "online": {"_compiled", "_learners", "_data"},
     "plot": {"_compiled", "online"},
     "_demo": {"__init__"},
