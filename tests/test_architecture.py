@@ -25,6 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "_estimators": {"_compiled", "_learners", "_data", "_training"},
     "__init__": {"_compiled", "_estimators", "_training"},
     "files": {"_data"},
+    "onnx": {"_compiled", "_learners", "_data", "_estimators"},
     "online": {"_compiled", "_learners", "_data"},
     "river": {"_compiled", "_learners", "_data", "_training", "_estimators"},
     "plot": {"_compiled", "_data", "_training", "_estimators", "online"},

@@ -6,12 +6,13 @@ from ._estimators.encoder import TableEncoder, TableWarning
 from ._estimators.files import ModelFileError
 from ._estimators.kernel import PistolClassifier, PistolRegressor
 from ._estimators.linear import LinearPistolClassifier, LinearPistolRegressor
-from ._estimators.loading import load
+from ._estimators.loading import TRUSTED_TYPES, load
 from ._training.explain import Explanation, Neighbours
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "TRUSTED_TYPES",
     "AveragedSGDClassifier",
     "Explanation",
     "KernelPerceptron",

@@ -92,8 +92,8 @@ def test_evaluate_and_inspect(folder):
     )
     assert facts["error"] == pytest.approx(1 - model.score(X, y))
     facts = json.loads(run("inspect", folder / "model.pistol", "--json").stdout)
-    assert (facts["rows"], facts["support rows"]) == (120, model.n_support_)
-    assert set(facts["strongest features"]) <= {"a", "b", "c"}
+    assert (facts["rows"], facts["support_rows"]) == (120, model.n_support_)
+    assert set(facts["strongest_features"]) <= {"a", "b", "c"}
     assert "strongest features" in run("inspect", folder / "model.pistol").stdout
 
 
@@ -104,7 +104,7 @@ def test_regression_from_svmlight_and_from_a_pipe(tmp_path):
     facts = json.loads(run("train", path, "-o", out, "--learner", "linear", "--json").stdout)
     assert facts["kind"] == "LinearPistolRegressor"
     facts = json.loads(run("evaluate", out, path, "--json").stdout)
-    assert facts["R²"] > 0.9
+    assert facts["R2"] > 0.9
     text = path.read_text()
     run("train", "-", "--task", "regression", "-o", out, stdin=text)
     streamed = pistol.load(out)
@@ -119,7 +119,7 @@ def test_vowpal_text_and_small_models(tmp_path):
     path.write_text("".join(f"{label} 2.0 |w {text}\n" for label, text in words))
     run("train", path, "-o", out, "--predict-only", "--bits", 12)
     assert run("predict", out, path).stdout.split()[:4] == ["1", "-1", "1", "-1"]
-    assert json.loads(run("inspect", out, "--json").stdout)["predict only"] is True
+    assert json.loads(run("inspect", out, "--json").stdout)["predict_only"] is True
 
 
 def test_malformed_lines_are_counted(tmp_path):
@@ -130,8 +130,8 @@ def test_malformed_lines_are_counted(tmp_path):
     result = run("train", path, "-o", out, code=1)
     assert f"{path}, line 121: a target that is a number was expected: 'spam'" in result.stderr
     facts = run("train", path, "-o", out, "--on-error", "skip", "--json", "--learner", "linear")
-    assert json.loads(facts.stdout)["malformed lines"] == 1
-    assert "1 malformed lines" in run("predict", out, path, "--on-error", "skip").stderr
+    assert json.loads(facts.stdout)["malformed_lines"] == 1
+    assert "1 malformed line was left out" in run("predict", out, path, "--on-error", "skip").stderr
 
 
 def test_convert(folder, tmp_path):
@@ -160,17 +160,29 @@ def test_convert(folder, tmp_path):
         (["train", "ROWS", "-o", "m", "--loss", "spam"], "unknown loss"),
         (["train", "-", "-o", "m"], "--task regression or with --classes"),
         (["train", "ROWS", "-o", "m", "--test", "none.csv"], "none.csv does not exist"),
-        (["train", "ROWS", "-o", "m", "--plot", "p.png"], "add --stream"),
+        (
+            ["train", "ROWS", "-o", "m", "--classes", "up,left"],
+            "label 'down' is not among --classes",
+        ),
+        (["train", "ROWS", "-o", "m", "--classes", "up,down,left"], "no row has the label 'left'"),
+        (["train", "ROWS", "rows.svm", "-o", "m"], "files of one format"),
+        (["train", "rows.svm", "--target", "y", "-o", "m"], "no column to name as target"),
         (["train", "-", "-o", "m", "--task", "regression", "--passes", "2"], "read once"),
         (["predict", "none", "ROWS"], "none"),
         (["predict", "ROWS", "ROWS"], "no model file"),
         (["evaluate", "MODEL", "none.csv"], "none.csv does not exist"),
-        (["convert", "ROWS", "-o", "m.doc"], ".svm, .csv"),
+        (["convert", "ROWS", "-o", "m.doc"], ".svm, .vw, .csv"),
+        (["convert", "ROWS", "-o", "m.svm"], "targets are words, such as"),
+        (["inspect", "MODEL", "--picture", "m.doc"], "m.doc cannot be written"),
     ],
 )
 def test_errors_are_one_line(folder, tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
-    places = {"ROWS": folder / "rows.csv", "MODEL": folder / "model.pistol"}
+    places = {
+        "rows.svm": svm_of(np.eye(3), [0, 1, 1], folder / "rows.svm"),
+        "ROWS": folder / "rows.csv",
+        "MODEL": folder / "model.pistol",
+    }
     result = run(*(places.get(word, word) for word in words), code=1, stdin="")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1

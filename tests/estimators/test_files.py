@@ -245,6 +245,44 @@ def test_a_failure_while_writing_leaves_the_older_file(rows, path, monkeypatch):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
+# Pickles and skops
+
+
+def test_skops_needs_to_trust_our_classes_alone(untouched, rows, path):
+    """The model comes back to the last bit, and learns on the same."""
+    skops = pytest.importorskip("skops.io")
+    model = untouched(passes=1, random_state=0)
+    X, y = rows(model, n=60)
+    model.fit(X, y)
+    content = skops.dumps(model)
+    assert set(skops.get_untrusted_types(data=content)) <= set(pistol.TRUSTED_TYPES)
+    again = skops.loads(content, trusted=pistol.TRUSTED_TYPES)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    for each in (model, again):
+        each.partial_fit(X[:20], y[:20])
+    before = saved(model, path)
+    assert saved(again, path) == before
+
+
+def test_a_pickle_names_the_version_it_needs(rows, monkeypatch):
+    model = pistol.LinearPistolClassifier(passes=1)
+    X, y = rows(model)
+    with monkeypatch.context() as later:
+        later.setattr(files, "FORMAT", 7)
+        later.setattr(files, "_version", lambda: "9.0")
+        content = pickle.dumps(model.fit(X, y))
+    with pytest.raises(pistol.ModelFileError, match=r"pistol 9.0 in format 7.*formats up to 1"):
+        pickle.loads(content)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_functions_of_the_user_are_pickled(rows):
+    model = pistol.PistolRegressor(passes=1, kernel=my_kernel)
+    X, y = rows(model)
+    again = pickle.loads(pickle.dumps(model.fit(X, y)))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
 # Files that are none
 
 

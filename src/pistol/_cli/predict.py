@@ -52,7 +52,7 @@ def predict(
                 out.write(line + "\n")
         out.flush()
         if account.skipped:
-            typer.echo(f"pistol: {account.skipped} malformed lines were left out", err=True)
+            typer.echo(f"pistol: {common.left_out(account.skipped)}", err=True)
 
 
 def lines(model: Any, X: Any, proba: bool, scores: bool, as_json: bool) -> Any:

@@ -60,8 +60,22 @@ def look(
         seen.add(y)
     if not rows:
         raise DataFileError(f"{', '.join(files)}: there are no rows")
-    labels = classes or seen.classes(task, rows)
+    labels = seen.classes("classification" if classes else task, rows)
+    if classes:
+        labels = _declared(classes, labels or [], files)
     return Survey(replace(reader, n_features=width), files, rows, labels, width, dense)
+
+
+def _declared(classes: list[Any], found: list[Any], files: list[str]) -> list[Any]:
+    """The classes that were declared, which must be all that occur."""
+    known = set(map(str, classes))
+    other = [label for label in found if str(label) not in known]
+    if other:
+        raise DataFileError(
+            f"{', '.join(files)}: the label {other[0]!r} is not among --classes "
+            f"{','.join(map(str, classes))}"
+        )
+    return classes
 
 
 class Labels:

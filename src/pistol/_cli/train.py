@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -101,8 +102,6 @@ def train(
         parameters = {"random_state": seed} | ({"loss": loss} if loss else {})
         parameters |= {"drift": True} if drift else {}
         choice = choose(survey, learner, True if drift else stream, parameters)
-        if choice.whole and plot:
-            raise ValueError("--plot shows how a stream is learned: add --stream")
         if choice.whole and passes:
             choice.parameters["passes"] = passes
         if survey.once and (passes or 1) > 1:
@@ -116,7 +115,16 @@ def train(
         }  # fmt: skip
         kept = Checkpoints(output, seconds(checkpoint), job)
         if choice.whole:
-            model, progress = learn_whole(survey, choice, trouble(on_error))
+            try:
+                with _status(console, survey.rows, as_json):
+                    model, progress = learn_whole(survey, choice, trouble(on_error), bool(plot))
+            except KeyboardInterrupt:
+                console.print(
+                    "pistol: interrupted; nothing is saved, as all rows are learned at once; with "
+                    "--stream they are learned chunk by chunk, with checkpoints",
+                    soft_wrap=True,
+                )
+                raise typer.Exit(130) from None
         else:
             before = kept.resume() if resume else None
             if before:
@@ -180,7 +188,8 @@ def _labels(text: str | None) -> list[Any] | None:
 def _facts(model: Any, progress: Any, choice: Any, survey: Any, path: Path, time: float) -> Any:
     error = "online error" if survey.classes is not None else "online mean absolute error"
     facts = {
-        "model": str(path), "kind": type(model).__name__, "rows": progress.rows,
+        "model": str(path), "kind": type(model).__name__, "rows": progress.rows // progress.passed,
+        "passes": progress.passed if not choice.whole else model.passes_,
         "features": model.n_features_in_,
     }  # fmt: skip
     if survey.classes is not None:
@@ -193,6 +202,13 @@ def _facts(model: Any, progress: Any, choice: Any, survey: Any, path: Path, time
     if progress.skipped:
         facts["malformed lines"] = progress.skipped
     return facts
+
+
+def _status(console: Any, rows: int | None, quiet: bool) -> Any:
+    """A sign of life on a terminal while all rows are learned at once."""
+    if quiet or not console.is_terminal:
+        return nullcontext()
+    return console.status(f"learning {rows:,} rows at once")
 
 
 class Shown:
@@ -230,8 +246,10 @@ def _plot(progress: Any, path: Path, error: bool) -> None:
     rows, loss, wrong = zip(*progress.curve)
     figure = Figure((6, 4), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(rows, loss, label="online loss")
-    axes.plot(rows, wrong, label="online error" if error else "online mean absolute error")
+    axes.plot(rows, loss, marker=".", label="online loss")
+    axes.plot(
+        rows, wrong, marker=".", label="online error" if error else "online mean absolute error"
+    )
     axes.set(xscale="log", xlabel="rows", ylim=(0, None))
     axes.legend()
     figure.savefig(path, dpi=150)

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from .. import (
     LinearPistolClassifier,
     LinearPistolRegressor,
@@ -75,14 +77,46 @@ class Progress:
 Watch = Callable[[Progress, Any], None]
 
 
-def whole(survey: Survey, choice: Choice, trouble: Trouble) -> tuple[Any, Progress]:
-    """Learn all rows at once."""
+PARTS = (16, 8, 4, 2)  # a learning curve has fits to a sixteenth of the rows, an eighth, …
+LEAST = 16  # rows of such a fit
+
+
+def whole(survey: Survey, choice: Choice, trouble: Trouble, curve: bool) -> tuple[Any, Progress]:
+    """Learn all rows at once; for a learning curve, learn parts of them before."""
     chunks = list(survey.reader.chunks(survey.files, trouble))
     all_rows = joined(chunks)
     y = targets(all_rows, survey.classes, survey.files[0])
+    _check_complete(survey, y)
+    points = _parts(survey, choice, all_rows, y) if curve else []
     model = choice.model(survey).fit(all_rows.X, y, sample_weight=all_rows.weight)
     online = [model.online_loss_, model.online_error_]
-    return model, Progress(rows=len(y), passed=1, skipped=trouble.skipped, online=online)
+    points.append([len(y), *online])
+    return model, Progress(len(y), 1, skipped=trouble.skipped, online=online, curve=points)
+
+
+def _check_complete(survey: Survey, y: Any) -> None:
+    """Of a class without rows nothing can be learned at once."""
+    absent = set(map(str, survey.classes or [])) - set(map(str, np.unique(y).tolist()))
+    if absent:
+        raise ValueError(
+            f"{', '.join(survey.files)}: no row has the label {min(absent)!r} of --classes; with "
+            "--stream it may come later"
+        )
+
+
+def _parts(survey: Survey, choice: Choice, rows: Chunk, y: Any) -> list[list[float]]:
+    """Online loss and error of models of parts of the rows, which are drawn at random."""
+    order = np.random.default_rng(0).permutation(len(y))
+    points = []
+    for part in PARTS:
+        some = order[: len(y) // part]
+        if len(some) < LEAST or len(np.unique(y[some])) < 2:
+            continue
+        X = rows.X.take(some) if hasattr(rows.X, "column_names") else rows.X[some]
+        weight = None if rows.weight is None else rows.weight[some]
+        model = choice.model(survey).fit(X, y[some], sample_weight=weight)
+        points.append([len(some), model.online_loss_, model.online_error_])
+    return points
 
 
 def stream(

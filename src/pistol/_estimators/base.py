@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -35,7 +35,7 @@ from .._training.tasks import Task
 from .._training.watch import Watch
 from .._training.work import Problem, Setup
 from ..losses import Loss
-from .files import write_model
+from .files import packed, unpacked, write_model
 from .summary import Learned
 
 # Parameters that partial_fit does not look at: they may change in mid-stream.
@@ -158,6 +158,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _get_fitted_attr_html(self, doc_link: str = "") -> Learned:
         """What scikit-learn's diagram shows of a fitted estimator."""
         return Learned(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was learned as in a model file, with the versions, unless it has functions of the user."""
+        state = dict(vars(self))
+        if "fitted_" in state:
+            with suppress(ValueError):
+                state["fitted_"] = packed(self.fitted_)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        known = state.get("fitted_")
+        if isinstance(known, dict):
+            state = state | {"fitted_": unpacked(type(self), known)}
+        vars(self).update(state)
 
     @property
     def n_features_in_(self) -> int:

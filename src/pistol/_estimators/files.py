@@ -72,6 +72,32 @@ def write_model(
             save_file(to.arrays, temporary, metadata=sealed(header, to.arrays))
 
 
+def packed(known: Fitted) -> dict[str, Any]:
+    """What was learned as words and arrays, for pickles and skops; ValueError where it has functions."""
+    to = Written()
+    with known.writing:
+        parts = {
+            "settings": _parameters("settings", known.settings, to),
+            "fitted": fitted_record(None, {}).write(known, to),
+        }
+        arrays = {name: np.array(x) for name, x in to.arrays.items()}
+    return {"format": FORMAT, "version": _version(), "header": json.dumps(parts), "arrays": arrays}
+
+
+def unpacked(cls: Any, parts: dict[str, Any]) -> Fitted:
+    """What `packed` was given; checked as a file is."""
+    try:
+        _check_version(parts)
+        header = json.loads(parts["header"])
+        arrays = {name: np.require(x, requirements="W") for name, x in parts["arrays"].items()}
+        source = Source(arrays)
+        settings = _read_parameters(cls, "settings", header["settings"], source)
+        recipe = cls._recipe(SimpleNamespace(**settings))
+        return fitted_record(recipe.family, settings).read(header["fitted"], source)
+    except DAMAGED as problem:
+        raise ModelFileError(f"this {cls.__name__} cannot be read: {problem}") from None
+
+
 def _version() -> str:
     try:
         return version("pistol")

@@ -23,6 +23,8 @@ CLASSES: dict[str, type] = {
     )
 }
 
+TRUSTED_TYPES = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in CLASSES.values())
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The estimator that its method `save` has written to a file.

@@ -26,7 +26,7 @@ def facts(model: Any) -> dict[str, Any]:
         "online loss": model.online_loss_, "online error": model.online_error_,
         "held-out error": known.held_out_error, "features": model.n_features_in_,
         "features used": _used(known), "loss": known.task.loss.name, "parameters": changed,
-        "classes": _labels(model), "noticed": list(known.columns.notices),
+        "classes": _labels(model), "encoder": _encoder(known), "noticed": list(known.columns.notices),
     }  # fmt: skip
     if hasattr(type(model), "support_"):
         found |= {"support rows": model.n_support_, "kernels": model.kernel_weights_}
@@ -55,6 +55,17 @@ def column_names(model: Any) -> list[Any]:
 def _labels(model: Any) -> list[Any]:
     classes = getattr(model, "classes_", None)
     return [] if classes is None else list(classes)
+
+
+def _encoder(known: Fitted) -> dict[str, str]:
+    """What each column of a table holds, and how many numbers it becomes."""
+    encoder, found = known.columns.encoder, {}
+    if encoder is None or known.columns.plain:
+        return {}
+    for name, kind, part in zip(encoder.names, encoder.kinds, encoder.parts, strict=True):
+        n = len(part.dense) + len(part.hot)
+        found[str(name)] = f"{kind} → {n}" if n else f"{kind}, not used"
+    return found
 
 
 def _used(known: Fitted) -> int:

@@ -87,8 +87,8 @@ class Classification:
         unknown = np.unique(y[self.classes[codes] != y])
         if len(unknown):
             raise ValueError(
-                f"y has labels {list(unknown)} that are not among the classes "
-                f"{list(self.classes)}; name all classes in the first call of partial_fit"
+                f"y has labels {unknown.tolist()} that are not among the classes "
+                f"{self.classes.tolist()}; name all classes in the first call of partial_fit"
             )
         return codes
 
@@ -96,7 +96,7 @@ class Classification:
         """Refuse classes that differ from those of the first call."""
         if classes is not None and not np.array_equal(np.unique(classes), self.classes):
             raise ValueError(
-                f"classes must be those of the first call, {list(self.classes)}; got {classes!r}"
+                f"classes must be those of the first call, {self.classes.tolist()}; got {classes!r}"
             )
 
     def row_weight(self, class_weight: Any, y: Any, weight: Array) -> Array:

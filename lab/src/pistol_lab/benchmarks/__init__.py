@@ -18,6 +18,7 @@ from ..protocol import Job, SkipError
 from ..store import Store
 from . import quality, report
 from .budget import budget
+from .files import files, reading
 from .growth import growth
 from .kernels import classes, engine, million, svm_a9a, svm_wisdm
 from .linear import asgd, online, sgd
@@ -57,6 +58,8 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "budget": budget,
     "many": many,
     "tables": tables,
+    "reading": reading,
+    "files": files,
     "quality": quality.benchmark,
 }
 LONG = {"quality"}

@@ -43,6 +43,9 @@ class Size:
     many_rows: int = 300_000  # the most rows to learn from
     tables_splits: int = 3  # of each raw table
     tables_rows: int = 2_000  # the most rows to learn from
+    files_rows: int = 300_000  # of each data file
+    files_support: int = 100_000  # rows of the model that is loaded
+    memory_mb: int = 250  # text through a pipe; then four times as much
     quality_seconds: float = 120.0  # a slower method is not run on a task's further splits
 
     @property
@@ -80,6 +83,9 @@ TOY = Size(
     many_rows=100,
     tables_splits=1,
     tables_rows=60,
+    files_rows=300,
+    files_support=500,
+    memory_mb=1,
 )
 
 

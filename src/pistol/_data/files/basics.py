@@ -7,13 +7,16 @@ import gzip
 import io
 import lzma
 import sys
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -44,13 +47,18 @@ class Trouble:
     skip: bool = False
     skipped: int = field(default=0, init=False)
 
-    def meet(self, count: int, path: str, line: int, text: bytes, problem: str) -> None:
-        """Some lines were wrong, the first of them this one."""
+    def meet(self, count: int, message: str) -> None:
+        """Some lines were wrong; the message is about the first of them."""
         if not self.skip:
-            shown = text.decode("utf-8", "replace").strip()
-            shown = shown if len(shown) <= 80 else shown[:77] + "..."
-            raise DataFileError(f"{path}, line {line}: {problem}: {shown!r}")
+            raise DataFileError(message)
         self.skipped += count
+
+
+def at_line(path: str, line: int, text: bytes, problem: str) -> str:
+    """A message about a line, with its text as far as that is short."""
+    shown = text.decode("utf-8", "replace").strip()
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    return f"{path}, line {line}: {problem}: {shown!r}"
 
 
 def trouble(on_error: str) -> Trouble:
@@ -76,27 +84,60 @@ def expand(paths: Any) -> list[str]:
     return out
 
 
-PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+def _zstd(file: Any, mode: str) -> Any:
+    try:
+        import zstandard
+    except ModuleNotFoundError:
+        raise DataFileError(".zst needs zstandard: pip install 'pistol[files]'") from None
+    return io.BufferedReader(Unpacked(file, zstandard.ZstdDecompressor()), PIECE)
+
+
+PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _zstd}
+STARTS = {
+    b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst",
+}  # fmt: skip
 
 
 @contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where its name says so; `-` is the standard input."""
-    if path == STDIN:
-        yield sys.stdin.buffer
+    """The bytes of a file, unpacked where its name or its start says so; `-` is the standard input."""
+    with nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb") as file:
+        start = file.peek(6) if hasattr(file, "peek") else b""
+        found = next((suffix for magic, suffix in STARTS.items() if start.startswith(magic)), None)
+        suffix = Path(path).suffix if Path(path).suffix in PACKED else found
+        if suffix is None:
+            yield file
+            return
+        with PACKED[suffix](file, "rb") as unpacked:
+            yield unpacked
+
+
+@contextmanager
+def on_disk(path: str) -> Iterator[str]:
+    """A plain file with these bytes, for formats that are not read from start to end."""
+    if path != STDIN and Path(path).suffix not in PACKED:
+        yield path
         return
-    suffix = Path(path).suffix
-    unpack: Any = PACKED.get(suffix, _zstd if suffix == ".zst" else open)
-    with unpack(path, "rb") as file:
-        yield file
+    with NamedTemporaryFile(prefix="pistol-") as copy:
+        with damaged(path), opened(path) as file:
+            copyfileobj(file, copy, PIECE)
+        copy.flush()
+        yield copy.name
 
 
-def _zstd(path: str, mode: str) -> Any:
+@contextmanager
+def damaged(path: str) -> Iterator[None]:
+    """Errors of unpacking as ours, with the path."""
     try:
-        import zstandard
-    except ModuleNotFoundError:
-        raise DataFileError(f"{path}: .zst needs zstandard: pip install 'pistol[files]'") from None
-    return io.BufferedReader(Unpacked(open(path, mode), zstandard.ZstdDecompressor()), PIECE)
+        yield
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as problem:
+        if isinstance(problem, OSError) and problem.errno is not None:
+            raise
+        raise DataFileError(f"{path} is damaged: {problem}") from None
+    except Exception as problem:
+        if type(problem).__name__ != "ZstdError":
+            raise
+        raise DataFileError(f"{path} is damaged: {problem}") from None
 
 
 class Unpacked(io.RawIOBase):
@@ -135,33 +176,22 @@ class Unpacked(io.RawIOBase):
 def inner_suffix(path: str) -> str:
     """The suffix that tells the format: `.svm` of `a.svm.gz`."""
     name = Path(path)
-    return (
-        Path(name.stem).suffix.lower() if name.suffix in (*PACKED, ".zst") else name.suffix.lower()
-    )
+    return Path(name.stem).suffix.lower() if name.suffix in PACKED else name.suffix.lower()
 
 
 def pieces(path: str, size: int | None = None) -> Iterator[bytes]:
     """The file in pieces that end where a line does."""
     rest, size = b"", size or PIECE
-    try:
-        with opened(path) as file:
-            while block := file.read(size):
-                cut = block.rfind(b"\n") + 1
-                if not cut and len(rest) + len(block) > LONGEST:
-                    raise DataFileError(f"{path} has a line of more than {LONGEST} bytes")
-                if cut:
-                    yield rest + block[:cut]
-                    rest = block[cut:]
-                else:
-                    rest += block
-    except (EOFError, OSError, lzma.LZMAError) as problem:
-        if isinstance(problem, OSError) and problem.errno is not None:
-            raise
-        raise DataFileError(f"{path} is damaged: {problem}") from None
-    except Exception as problem:
-        if type(problem).__name__ != "ZstdError":
-            raise
-        raise DataFileError(f"{path} is damaged: {problem}") from None
+    with damaged(path), opened(path) as file:
+        while block := file.read(size):
+            cut = block.rfind(b"\n") + 1
+            if not cut and len(rest) + len(block) > LONGEST:
+                raise DataFileError(f"{path} has a line of more than {LONGEST} bytes")
+            if cut:
+                yield rest + block[:cut]
+                rest = block[cut:]
+            else:
+                rest += block
     if rest:
         yield rest
 

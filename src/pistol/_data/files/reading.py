@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .basics import STDIN, Chunk, DataFileError, Trouble, expand, inner_suffix
+from .csv import read_csv
 from .svmlight import read_svmlight, scan
-from .tables import Roles, read_arrow, read_csv, read_npy, read_parquet, read_stream
+from .tables import Roles, read_arrow, read_npy, read_parquet, read_stream
 from .vowpal import BITS, read_vowpal
 
 SUFFIXES = {
@@ -23,6 +24,7 @@ SUFFIXES = {
     ".npy": "npy",
 }  # fmt: skip
 ROLES = Roles()
+TABLES = {"csv", "tsv", "parquet", "arrow"}  # with columns that have names
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 
 
@@ -55,10 +57,24 @@ class Reader:
     def chunks(self, paths: Any, trouble: Trouble) -> Iterator[Chunk]:
         """All chunks of all files, in order."""
         if hasattr(paths, "__arrow_c_stream__"):
-            yield from read_stream(paths, self.roles)
+            yield from read_stream(paths, trouble, self.roles)
             return
-        for path in expand(paths):
+        names = expand(paths)
+        self._check_alike(names)
+        for path in names:
             yield from self._read(path, trouble)
+
+    def _check_alike(self, names: list[str]) -> None:
+        """Refuse files of different formats, and columns of files that have none."""
+        kinds = {self.format_of(path): path for path in names}
+        if len(kinds) > 1 and not set(kinds) <= TABLES:
+            (a, one), (b, other), *_ = kinds.items()
+            raise DataFileError(f"{one} is read as {a} and {other} as {b}; use files of one format")
+        named = {"target": self.roles.target, "weight": self.roles.weight}
+        for role, column in named.items():
+            if column is not None and not set(kinds) <= TABLES | {"npy"}:
+                kind, path = next((k, p) for k, p in kinds.items() if k not in TABLES)
+                raise DataFileError(f"{path}: rows of {kind} text have no column to name as {role}")
 
     def _read(self, path: str, trouble: Trouble) -> Iterator[Chunk]:
         kind = self.format_of(path)
@@ -72,7 +88,8 @@ class Reader:
         if kind == "vw":
             return read_vowpal(path, trouble, self.bits, self.threads, self.piece)
         if kind in ("csv", "tsv"):
-            return read_csv(path, trouble, self.roles, "," if kind == "csv" else "\t")
+            separator = "," if kind == "csv" else "\t"
+            return read_csv(path, trouble, self.roles, separator, self.threads)
         read = {"parquet": read_parquet, "arrow": read_arrow, "npy": read_npy}[kind]
         return read(path, trouble, self.roles)
 

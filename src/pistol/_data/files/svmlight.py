@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..._compiled import text as _text
 from ..._compiled.types import Array
-from .basics import Chunk, DataFileError, Trouble, as_bytes, in_threads, line_at, pieces
+from .basics import Chunk, DataFileError, Trouble, as_bytes, at_line, in_threads, line_at, pieces
 
 MOST_FEATURES = _text.MOST_FEATURES + 1
 PROBLEMS = {
@@ -83,7 +83,8 @@ def read_svmlight(
             problem = PROBLEMS[int(counts[_text.BAD_KIND])].format(first=first)
             line = lines + int(counts[_text.BAD_LINE]) + 1
             at = int(counts[_text.BAD_AT])
-            trouble.meet(int(counts[_text.BAD]), path, line, line_at(parsed.piece, at), problem)
+            text = line_at(parsed.piece, at)
+            trouble.meet(int(counts[_text.BAD]), at_line(path, line, text, problem))
         if len(parsed.y):
             largest = int(counts[_text.LARGEST])
             width = max(largest + 1, 1) if width is None else width
@@ -113,11 +114,24 @@ def too_wide(path: str, parsed: Parsed, lines: int, first: int, width: int) -> s
     """A message about the first row that has a feature too many."""
     at = int(np.flatnonzero(parsed.indices >= width)[0])
     row = int(np.searchsorted(parsed.indptr, at, side="right"))
-    feature = int(parsed.indices[at]) + first
-    return (
-        f"{path}, row {row} after line {lines}: feature {feature}, but {width} features are expected; "
-        "say how many there are in all (n_features)"
+    number, text = _line_of(parsed.piece, row, first)
+    return at_line(
+        path,
+        lines + number,
+        text,
+        f"feature {int(parsed.indices[at]) + first}, but {width} features are expected; say how many "
+        "there are in all (n_features, in the shell --features)",
     )
+
+
+def _line_of(piece: bytes, row: int, first: int) -> tuple[int, bytes]:
+    """The number and the text of the line that holds a row; lines may be blank or wrong."""
+    rows = 0
+    for number, line in enumerate(piece.split(b"\n"), 1):
+        rows += len(parse(line, first).y)
+        if rows == row:
+            return number, line
+    raise AssertionError("the row is in the piece")
 
 
 def scan(path: str, trouble: Trouble, first: int = 1, threads: int = 2) -> int:

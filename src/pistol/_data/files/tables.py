@@ -1,4 +1,4 @@
-"""CSV, TSV, Parquet, Arrow and NumPy files: columns, one of which is the target."""
+"""Parquet, Arrow and NumPy files, and what all tables share: columns, one of which is the target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._compiled.types import Array
-from .basics import PIECE, Chunk, DataFileError, Trouble, opened
+from .basics import PIECE, Chunk, DataFileError, Trouble, damaged, on_disk, opened
 
 ROWS = 2**14  # of a chunk
 USUAL = ("target", "label", "y", "class")
@@ -27,6 +27,14 @@ class Roles(NamedTuple):
     weight: str | int | None = None
     features: tuple[str, ...] | None = None
     needed: bool = True
+    kinds: dict[str, str] | None = None  # of features whose kind is known: numbers or words
+
+    @property
+    def others(self) -> list[str]:
+        """The columns with targets and weights, where they are needed."""
+        return [
+            str(name) for name in (self.target, self.weight) if self.needed and name is not None
+        ]
 
 
 def arrow() -> Any:
@@ -64,52 +72,12 @@ def named(path: str) -> Iterator[None]:
     pa = arrow()
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, EOFError) as problem:
-        raise DataFileError(f"{path}: {str(problem).splitlines()[0]}") from None
-
-
-def read_csv(path: str, trouble: Trouble, roles: Roles, separator: str = ",") -> Iterator[Chunk]:
-    """Chunks of a CSV file with names in its first line; columns of whole numbers are real ones."""
-    pa = arrow()
-    from pyarrow import csv
-
-    failed: list[DataFileError] = []
-
-    def on_row(row: Any) -> str:
-        problem = f"{row.expected_columns} columns were expected, there are {row.actual_columns}"
-        try:
-            trouble.meet(1, path, row.number or 0, (row.text or "").encode(), problem)
-        except DataFileError as error:
-            failed.append(error)
-            return "error"
-        return "skip"
-
-    parse = csv.ParseOptions(delimiter=separator, invalid_row_handler=on_row)
-    reading = csv.ReadOptions(block_size=PIECE, use_threads=False)
-    with opened(path) as file, named(path):
-        first = file.read(PIECE)
-        if not first.strip():
-            raise DataFileError(f"{path} is empty")
-        quiet = csv.ParseOptions(delimiter=separator, invalid_row_handler=lambda row: "skip")
-        whole = first if len(first) < PIECE else first[: first.rfind(b"\n") + 1] or first
-        schema = csv.open_csv(io.BytesIO(whole), csv.ReadOptions(use_threads=False), quiet).schema
-        real = {f.name: pa.float64() for f in schema if pa.types.is_integer(f.type)}
-        names = _roles(schema.names, roles, path)
-        if names.target in real and _whole(schema, names.target):
-            real.pop(names.target)
-        source = io.BufferedReader(Chained(first, file), PIECE)
-        convert = csv.ConvertOptions(column_types=real)
-        try:
-            for batch in csv.open_csv(source, reading, parse, convert):
-                yield from split(batch, names, path)
-        except pa.ArrowInvalid:
-            if failed:
-                raise failed[0] from None
+    except DataFileError:
+        raise
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, EOFError, OSError) as problem:
+        if isinstance(problem, OSError) and problem.errno is not None:
             raise
-
-
-def _whole(schema: Any, name: Any) -> bool:
-    return str(schema.field(name).type) == "int64"
+        raise DataFileError(f"{path}: {str(problem).splitlines()[0]}") from None
 
 
 def read_parquet(path: str, trouble: Trouble, roles: Roles) -> Iterator[Chunk]:
@@ -117,42 +85,39 @@ def read_parquet(path: str, trouble: Trouble, roles: Roles) -> Iterator[Chunk]:
     arrow()
     from pyarrow import parquet
 
-    with named(path), parquet.ParquetFile(path) as file:
-        names = _roles(file.schema_arrow.names, roles, path)
-        for batch in file.iter_batches(ROWS):
-            yield from split(batch, names, path)
+    with named(path), on_disk(path) as plain, parquet.ParquetFile(plain) as file:
+        names, rows = resolved(file.schema_arrow.names, roles, path), 0
+        wanted = [*(names.features or ()), *names.others]
+        for batch in file.iter_batches(ROWS, columns=list(dict.fromkeys(wanted))):
+            yield from split(batch, names, path, trouble, rows)
+            rows += batch.num_rows
 
 
 def read_arrow(path: str, trouble: Trouble, roles: Roles) -> Iterator[Chunk]:
     """Chunks of an Arrow file, or of a stream of record batches."""
     pa = arrow()
-    with opened(path) as file, named(path):
-        start = file.read(6)
-        if start == b"ARROW1":
-            with pa.memory_map(path) as memory:
-                reader = pa.ipc.open_file(memory)
-                names = _roles(reader.schema.names, roles, path)
-                for number in range(reader.num_record_batches):
-                    yield from split(reader.get_batch(number), names, path)
-            return
-        stream = pa.ipc.open_stream(io.BufferedReader(Chained(start, file)))
-        yield from _batches(stream, roles, path)
+    with named(path), damaged(path), opened(path) as file:
+        start = file.read(8)
+        whole = start.startswith(b"ARROW1")  # a file is a stream after its first 8 bytes
+        stream = pa.ipc.open_stream(io.BufferedReader(Chained(b"" if whole else start, file)))
+        yield from _batches(stream, roles, path, trouble)
 
 
-def read_stream(source: Any, roles: Roles) -> Iterator[Chunk]:
+def read_stream(source: Any, trouble: Trouble, roles: Roles) -> Iterator[Chunk]:
     """Chunks of whatever hands out an Arrow stream."""
     name = type(source).__name__
     with named(name):
-        yield from _batches(arrow().RecordBatchReader.from_stream(source), roles, name)
+        yield from _batches(arrow().RecordBatchReader.from_stream(source), roles, name, trouble)
 
 
-def _batches(stream: Any, roles: Roles, path: str) -> Iterator[Chunk]:
-    names = _roles(stream.schema.names, roles, path)
+def _batches(stream: Any, roles: Roles, path: str, trouble: Trouble) -> Iterator[Chunk]:
+    names, rows = resolved(stream.schema.names, roles, path), 0
     for batch in stream:
-        yield from split(batch, names, path)
+        yield from split(batch, names, path, trouble, rows)
+        rows += batch.num_rows
 
 
-def _roles(columns: list[str], roles: Roles, path: str) -> Roles:
+def resolved(columns: list[str], roles: Roles, path: str) -> Roles:
     """The roles with names in place of numbers."""
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
@@ -168,7 +133,7 @@ def _roles(columns: list[str], roles: Roles, path: str) -> Roles:
     missing = [name for name in features if name not in columns]
     if missing:
         raise DataFileError(f"{path} has no column {missing[0]!r}; it has {', '.join(columns)}")
-    return Roles(target, weight, features, roles.needed)
+    return Roles(target, weight, features, roles.needed, roles.kinds)
 
 
 def _name(columns: list[str], wanted: str | int | None, path: str, needed: bool) -> str | None:
@@ -182,39 +147,61 @@ def _name(columns: list[str], wanted: str | int | None, path: str, needed: bool)
     raise DataFileError(f"{path} has no column {wanted!r}; it has {', '.join(columns)}")
 
 
-def split(batch: Any, names: Roles, path: str) -> Iterator[Chunk]:
-    """A record batch as chunks of features, targets and weights."""
+def split(batch: Any, names: Roles, path: str, trouble: Trouble, before: int) -> Iterator[Chunk]:
+    """A record batch as chunks of features, targets and weights; `before` rows came earlier."""
+    pa = arrow()
     for lo in range(0, batch.num_rows, ROWS):
-        part = arrow().Table.from_batches([batch.slice(lo, ROWS)])
-        y = None if names.target is None else _values(part, names.target, path)
-        weight = None if names.weight is None else _values(part, names.weight, path)
-        yield Chunk(part.select(list(names.features or ())), y, weight)
+        part = batch.slice(lo, ROWS)
+        part = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
+        for name in names.others:
+            part = _with_values(part, name, path, trouble, before + lo)
+        y, weight = (
+            _values(part, name) if name in names.others else None
+            for name in (names.target, names.weight)
+        )
+        if part.num_rows:
+            yield Chunk(part.select(list(names.features or ())), y, weight)
 
 
-def _values(table: Any, name: Any, path: str) -> Array:
-    column = table[name].combine_chunks()
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise DataFileError(f"{path}: column {name!r} has no value in a row (row {row} of a chunk)")
-    return column.to_numpy(zero_copy_only=False)
+def _with_values(table: Any, name: str, path: str, trouble: Trouble, before: int) -> Any:
+    """Without the rows that have no target or no weight, which are met as malformed lines are."""
+    pa, column = arrow(), table[name]
+    missing = np.asarray(column.is_null())
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        missing |= np.asarray(column.to_numpy() == "")
+    if not missing.any():
+        return table
+    row = before + int(missing.argmax()) + 1
+    trouble.meet(int(missing.sum()), f"{path}, row {row}: column {name!r} has no value")
+    return table.filter(pa.array(~missing))
+
+
+def _values(table: Any, name: Any) -> Array:
+    return table[name].combine_chunks().to_numpy(zero_copy_only=False)
 
 
 def read_npy(path: str, trouble: Trouble, roles: Roles) -> Iterator[Chunk]:
     """Chunks of a matrix that is not read before it is needed; the target is a column."""
+    with on_disk(path) as plain:
+        matrix = _mapped(path, plain)
+        columns = [str(number) for number in range(matrix.shape[1])]
+        names = resolved(columns, roles._replace(features=None), path)
+        others = [number for number, name in enumerate(columns) if name in (names.features or ())]
+        size = max(1, min(ROWS, PIECE // max(1, matrix.shape[1])))
+        for lo in range(0, len(matrix), size):
+            rows = np.asarray(matrix[lo : lo + size])
+            y, weight = (
+                rows[:, int(str(name))].copy() if name in names.others else None
+                for name in (names.target, names.weight)
+            )
+            yield Chunk(np.ascontiguousarray(rows[:, others], np.float64), y, weight)
+
+
+def _mapped(path: str, plain: str) -> Array:
     try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+        matrix = np.load(plain, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as problem:
         raise DataFileError(f"{path} is no file of numbers: {problem}") from None
     if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         raise DataFileError(f"{path} must hold a matrix of numbers")
-    columns = [str(number) for number in range(matrix.shape[1])]
-    names = _roles(columns, roles._replace(features=None), path)
-    at = {role: None if name is None else int(name) for role, name in names._asdict().items()
-          if role in ("target", "weight")}  # fmt: skip
-    others = [number for number in range(len(columns)) if number not in at.values()]
-    size = max(1, min(ROWS, PIECE // max(1, matrix.shape[1])))
-    for lo in range(0, len(matrix), size):
-        rows = np.asarray(matrix[lo : lo + size])
-        y = None if at["target"] is None else rows[:, at["target"]].copy()
-        weight = None if at["weight"] is None else rows[:, at["weight"]].astype(np.float64)
-        yield Chunk(np.ascontiguousarray(rows[:, others], np.float64), y, weight)
+    return matrix

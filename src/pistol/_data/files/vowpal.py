@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..._compiled import text as _text
 from ..._compiled import vowpal_text as _vowpal
-from .basics import Chunk, Trouble, as_bytes, in_threads, line_at, pieces
+from .basics import Chunk, Trouble, as_bytes, at_line, in_threads, line_at, pieces
 
 BITS = 18  # of a hash, as in Vowpal Wabbit
 PROBLEMS = {
@@ -50,7 +50,7 @@ def read_vowpal(
         if counts[_text.BAD]:
             problem = PROBLEMS[int(counts[_text.BAD_KIND])]
             line, at = lines + int(counts[_text.BAD_LINE]) + 1, int(counts[_text.BAD_AT])
-            trouble.meet(int(counts[_text.BAD]), path, line, line_at(text, at), problem)
+            trouble.meet(int(counts[_text.BAD]), at_line(path, line, line_at(text, at), problem))
         if len(chunk.y):
             yield chunk
         lines += int(counts[_text.LINES])
