@@ -154,20 +154,23 @@ def _row_sums(X: Any, terms: Array) -> Array:
 
 def round_size(weight: Array) -> float:
     """The size of a whole round: 1, or more where the weights add up to too many rounds."""
-    most = _most(weight)
-    if np.ceil(weight).sum() <= most:
-        return 1.0
-    return float(weight.sum()) / (most - int(np.count_nonzero(weight)))
+    counted = int(np.count_nonzero(weight))
+    return size_of(float(np.ceil(weight).sum()), float(weight.sum()), counted)
 
 
-def _most(weight: Array) -> int:
-    """How many rounds one call may have."""
-    return max(FREE, PER_ROW * int(np.count_nonzero(weight)))
+def size_of(rounds: float, weight: float, rows: int) -> float:
+    """The size of a round, given how many there would be of size 1, and of how many rows."""
+    return 1.0 if rounds <= _most(rows) else weight / (_most(rows) - rows)
+
+
+def _most(rows: int) -> int:
+    """How many rounds one call with so many rows may have."""
+    return max(FREE, PER_ROW * rows)
 
 
 def check_size(weight: Array, size: float) -> None:
     """Refuse weights that would take too many rounds of this size."""
-    rounds, most = np.ceil(weight / size).sum(), _most(weight)
+    rounds, most = np.ceil(weight / size).sum(), _most(int(np.count_nonzero(weight)))
     if rounds > most:
         raise ValueError(
             f"sample_weight adds up to {rounds:.4g} rounds of size {size:g}, which the first call of "
