@@ -58,6 +58,17 @@ def content(X: Any, Y: Array, weight: Array) -> Array:
     return (mix(coarse) & ~_LOW) | (mix(fine) >> _HALF)
 
 
+def fingerprints(Z: Any, V: Array) -> Array:
+    """A 64-bit hash of every row and its targets, bit for bit, for comparison between tables."""
+    keys = mix(np.arange(1, Z.shape[1] + V.shape[1] + 1, dtype=np.uint64) * _ODD)
+    targets = mix((V + 0.0).view(np.uint64) + keys[Z.shape[1] :]).sum(axis=1)
+    if not sp.issparse(Z):
+        bits = (Z + Z.dtype.type(0)).astype(np.float64, copy=False).view(np.uint64)
+        return targets + mix(bits + keys[: Z.shape[1]]).sum(axis=1)
+    bits = np.ascontiguousarray(Z.data, np.float64).view(np.uint64)
+    return targets + _row_sums(Z, mix(bits + keys[Z.indices]))
+
+
 class _Places(NamedTuple):
     """Where values are on the way from one end of their feature's range to the other, from 0 to 1."""
 
