@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.base import is_classifier
 
@@ -39,15 +39,18 @@ def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
     there = [i for i, rows in enumerate(survey.counts) if rows]
     blocks = [blocks[i] for i in there]
     firsts = [survey.starts()[i] for i in there]
-    limits = steps.begin_family(estimator).limits
+    limits = steps.family_of(estimator).limits
     if total.rounds <= limits.few:
         (whole,) = run.done([run.task("fit", 0, steps.fit_whole, user, blocks)], "learning")
         return run.result(whole)
     if limits.wide < 2**62:
-        fitted = _linear(run, estimator, survey, found[1], blocks, firsts)
+        start = run.task("choose", 0, steps.start_linear, estimator, survey, found[1])
+        keep = run.fits(2.0 * survey.bytes)
+        fitted = _linear(run, start, found[1], blocks, firsts, estimator.passes, keep)
     else:
         _check_cells(estimator, total.rounds, limits.few)
-        fitted = _cells(run, estimator, survey, found[1], blocks, firsts)
+        start = run.task("choose", 0, steps.start_cells, estimator, limits, survey, found[1])
+        fitted = _cells(run, start, found[1], blocks, firsts)
     return steps.as_plain(user, fitted)
 
 
@@ -77,10 +80,9 @@ def _check_cells(estimator: Any, rounds: int, few: int) -> None:
         )
 
 
-def _cells(
-    run: Run, estimator: Any, survey: Survey, sample: Any, blocks: list[Any], firsts: list[int]
-) -> Fitted:
-    (ready,) = run.done([run.task("choose", 0, steps.start_cells, estimator, survey, sample)], "choosing")
+def _cells(run: Run, start: Any, sample: Any, blocks: list[Any], firsts: list[int]) -> Fitted:
+    """One tree from a sample, rows to their groups, and each group learned where it is."""
+    (ready,) = run.done([start], "choosing")
     (outline,) = run.done([run.task("outline", 0, steps.outline, ready)], "choosing")
     groups, probed = run.result(outline)
     parts = [
@@ -121,9 +123,15 @@ def _adding_up(run: Run, model: Any, fitted: Fitted, sample: Any) -> Fitted:
 
 
 def _linear(
-    run: Run, estimator: Any, survey: Survey, sample: Any, blocks: list[Any], firsts: list[int]
+    run: Run,
+    start: Any,
+    sample: Any,
+    blocks: list[Any],
+    firsts: list[int],
+    passes: int | str,
+    keep: bool,
 ) -> Fitted:
-    start = run.task("choose", 0, steps.start_linear, estimator, survey, sample)
+    """Rounds of learners on all blocks, each from the mean of the one before."""
     (ready,) = run.done([start], "choosing")
     found = [run.task("features", i, steps.features, ready, block) for i, block in enumerate(blocks)]
     merged = run.tree("features", linear.merged_features, found)
@@ -135,36 +143,46 @@ def _linear(
     ]
     held = [run.task("held", i, steps.part, pair, 1) for i, pair in enumerate(rows)]
     learned = [run.task("learned", i, steps.part, pair, 0) for i, pair in enumerate(rows)]
-    keep = run.fits(2.0 * survey.bytes)
     futures = run.start([*held, *(learned if keep else [])])
     held, learned = futures[: len(held)], futures[len(held) :] or learned
-    best: Any = None
-    least, mean, first_mean = float("inf"), None, None
-    for turn in range(_most(estimator)):
-        each = [
-            run.task("block", f"{turn}-{i}", steps.learn_block, ready, mean, i, turn, block)
-            for i, block in enumerate(learned)
-        ]
-        mean = run.tree(f"mean-{turn}", linear.merged, each)
-        losses = [
-            run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, block)
-            for i, block in enumerate(held)
-        ]
-        lost = run.tree(f"loss-{turn}", steps.sums, losses)
-        mean, lost = run.done([mean, lost], f"round {turn + 1}")
-        first_mean = mean if first_mean is None else first_mean
-        loss, weight = run.result(lost)
-        loss /= max(weight, 1e-300)
-        gain = 1.0 - loss / least if least < float("inf") else 1.0
-        if loss < least:
-            least, best = loss, (mean, turn + 1)
-        if gain < linear.GAIN and estimator.passes == "auto":
+    best, turns = None, linear.MOST if passes == "auto" else int(passes)
+    first = mean = None
+    for turn in range(turns):
+        mean, loss = _round(run, ready, mean, turn, learned, held)
+        first = first or mean
+        gain = 1.0 if best is None else 1.0 - loss / best.loss
+        if best is None or gain > 0 or passes != "auto":
+            best = _Best(mean, loss, turn + 1)
+        if gain < linear.GAIN and passes == "auto":
             break
-    mean, turns = best if estimator.passes == "auto" else (mean, turn + 1)
-    (model, common), last, first = run.gathered([ready, mean, first_mean])
-    fitted = linear.finished(common, first, last.weights, turns)
+    assert best is not None
+    (model, common), told, last = run.gathered([ready, first, best.mean])
+    fitted = linear.finished(common, told, last.weights, best.turns)
     return _adding_up(run, model, fitted, sample)
 
 
-def _most(estimator: Any) -> int:
-    return linear.MOST if estimator.passes == "auto" else int(estimator.passes)
+class _Best(NamedTuple):
+    """The round of the least loss so far."""
+
+    mean: Any
+    loss: float
+    turns: int
+
+
+def _round(
+    run: Run, ready: Any, start: Any, turn: int, learned: list[Any], held: list[Any]
+) -> tuple[Any, float]:
+    """One round: the mean of the models of all blocks, and its loss on held-out rows."""
+    each = [
+        run.task("block", f"{turn}-{i}", steps.learn_block, ready, start, i, turn, block)
+        for i, block in enumerate(learned)
+    ]
+    mean = run.tree(f"mean-{turn}", linear.merged, each)
+    losses = [
+        run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, block)
+        for i, block in enumerate(held)
+    ]
+    lost = run.tree(f"loss-{turn}", steps.sums, losses)
+    mean, lost = run.done([mean, lost], f"round {turn + 1}")
+    total, rounds = run.result(lost)
+    return mean, total / max(rounds, 1e-300)

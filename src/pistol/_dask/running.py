@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 from weakref import WeakSet
 
+import cloudpickle
 from dask import delayed
 from dask.utils import format_bytes, parse_bytes
 from distributed import Client, KilledWorker, as_completed
-
-from .._data.blocks import bytes_of
 
 ARITY = 8  # results that are merged at a time
 HELD = 0.3  # of the memory of all workers may hold blocks between two steps
@@ -74,13 +73,13 @@ class Run:
     def result(self, future: Any) -> Any:
         """One result, brought to the client."""
         found = future.result()
-        self.client_bytes += bytes_of(found)
+        self.client_bytes += _size(found)
         return found
 
     def gathered(self, futures: Sequence[Any]) -> list[Any]:
         """Results, brought to the client."""
         found = self.client.gather(list(futures))
-        self.client_bytes += sum(map(bytes_of, found))
+        self.client_bytes += _size(found)
         return found
 
     def fits(self, size: float | None) -> bool:
@@ -89,6 +88,13 @@ class Run:
             return False
         limits = [w["memory_limit"] for w in self.client.scheduler_info(n_workers=-1)["workers"].values()]
         return not all(limits) or size <= HELD * sum(map(parse_bytes, limits))
+
+
+def _size(result: Any) -> int:
+    """Bytes of a result on its way; arrays are not copied."""
+    arrays: list[Any] = []
+    frame = cloudpickle.dumps(result, protocol=5, buffer_callback=arrays.append)
+    return len(frame) + sum(array.raw().nbytes for array in arrays)
 
 
 @contextmanager
@@ -123,18 +129,18 @@ def _lost(error: KilledWorker) -> str:
 
 
 def counters(client: Client) -> dict[str, tuple[int, int]]:
-    """Bytes and messages that each worker has received from others so far."""
+    """Bytes and messages that each worker has sent to others so far."""
     return client.run(_counted, on_error="ignore")
 
 
 def _counted(dask_worker: Any) -> tuple[int, int]:
     return (
-        int(getattr(dask_worker, "transfer_incoming_bytes_total", 0)),
-        int(getattr(dask_worker, "transfer_incoming_count_total", 0)),
+        int(dask_worker.transfer_outgoing_bytes_total),
+        int(dask_worker.transfer_outgoing_count_total),
     )
 
 
 def moved(before: dict[str, Any], after: dict[str, Any]) -> tuple[int, int]:
-    """What was received between two looks at the counters."""
+    """What was sent between two looks at the counters."""
     pairs = [(before.get(worker, (0, 0)), now) for worker, now in after.items()]
     return sum(b[0] - a[0] for a, b in pairs), sum(b[1] - a[1] for a, b in pairs)

@@ -23,7 +23,7 @@ from .._training import spread_cells as cells
 from .._training import spread_linear as linear
 from .._training.families import Data
 from .._training.fitted import Counts, Fitted, calibrated
-from .._training.plan import Plan, make_plan
+from .._training.plan import Limits, make_plan
 
 
 class Ready(NamedTuple):
@@ -33,13 +33,7 @@ class Ready(NamedTuple):
     shared: Any
 
 
-def plan_of(estimator: Any, rounds: float, features: int, outputs: int) -> Plan:
-    """The plan for so many rounds: that of one machine."""
-    limits = begin_family(estimator).limits
-    return make_plan(int(rounds), estimator.passes, estimator.orders, limits, features, outputs)
-
-
-def begin_family(estimator: Any) -> Any:
+def family_of(estimator: Any) -> Any:
     """The family that the parameters describe."""
     return estimator._recipe(SimpleNamespace(**settings_of(estimator))).family
 
@@ -99,12 +93,13 @@ def threads_here() -> int:
         return 1
 
 
-def start_cells(estimator: Any, survey: Survey, sample: Sample) -> Ready:
-    """What a sample chooses for cells."""
+def start_cells(estimator: Any, limits: Limits, survey: Survey, sample: Sample) -> Ready:
+    """What a sample chooses for cells; the plan for all rows is that of one machine."""
     alone = clone(estimator).set_params(n_jobs=threads_here())
     begun, total = _begun(alone, sample, survey), counts_of(survey)
     data = begun.data
-    plan = plan_of(alone, total.rounds, data.X.shape[1], data.Y.shape[1])
+    shape = data.X.shape[1], data.Y.shape[1]
+    plan = make_plan(total.rounds, estimator.passes, estimator.orders, limits, *shape)
     shared = cells.choose(
         data, begun.problem, begun.setup, plan, total, survey.weight, _ends(begun, survey)
     )

@@ -177,17 +177,11 @@ def stacked(parts: Sequence[Chunk]) -> Chunk:
 
 
 def bytes_of(part: Any) -> int:
-    """Bytes of arrays and frames, and of whatever holds them."""
+    """Bytes of arrays and frames, and of tuples of them."""
     if isinstance(part, np.ndarray):
         return int(part.nbytes)
     if sp.issparse(part):
         return sum(int(x.nbytes) for x in (part.data, part.indices, part.indptr))
-    if isinstance(part, dict):
-        return sum(map(bytes_of, part.values()))
-    if isinstance(part, list | tuple):
+    if isinstance(part, tuple):
         return sum(map(bytes_of, part))
-    if part is None or isinstance(part, str | float | int | type):
-        return 0
-    if is_frame(part):
-        return int(frame_of(part).estimated_size())
-    return bytes_of(getattr(part, "__dict__", None))
+    return 0 if part is None else int(frame_of(part).estimated_size())
