@@ -97,6 +97,14 @@ def fitted(client):
     return {name: clone(model).fit(*lazy(*rows())) for name, (model, rows) in MODELS.items()}
 
 
+def assert_same(answer, expected):
+    """Equal labels, and numbers but for rounding: the last bits depend on the size of a block."""
+    if expected.dtype.kind == "f":
+        assert_allclose(answer, expected, rtol=1e-9, atol=1e-12)
+    else:
+        assert_array_equal(answer, expected)
+
+
 @every
 def test_lazy_answers_are_those_of_the_plain_estimator(fitted, name):
     model, (X, y) = fitted[name], MODELS[name][1](150, seed=1)
@@ -108,11 +116,11 @@ def test_lazy_answers_are_those_of_the_plain_estimator(fitted, name):
             assert isinstance(answer, da.Array)
             expected = getattr(plain, method)(X)
             assert answer.shape == expected.shape
-            assert_array_equal(answer.compute(), expected)
+            assert_same(answer.compute(), expected)
     assert model.score(dX, dy) == pytest.approx(plain.score(X, y))
     frame = pd.DataFrame(X)
     by_frame = model.predict(dd.from_pandas(frame, npartitions=3, sort=False))
-    assert_array_equal(by_frame.compute(), plain.predict(X))
+    assert_same(by_frame.compute(), plain.predict(X))
 
 
 @every
@@ -256,7 +264,7 @@ def test_killing_a_worker_loses_nothing(client, fitted, name):
         client.wait_for_workers(2, timeout=60)
         thread = kill_one(client, 0.1)
         lazily = getattr(again, predict)(da.from_array(X, chunks=(10, -1)).map_blocks(slowly, dtype=float))
-        assert_array_equal(lazily.compute(), expected)
+        assert_same(lazily.compute(), expected)
         thread.join()
         client.wait_for_workers(2, timeout=60)
 

@@ -20,7 +20,7 @@ except ImportError as missing:
         "pistol.dask needs Dask, which comes with an extra: pip install 'pistol[dask]'"
     ) from missing
 
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -251,7 +251,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class DaskClassifier(ClassifierMixin):
+class DaskClassifier:
     """What classifiers for clusters can do."""
 
     def decision_function(self, X: Any) -> Any:
@@ -284,10 +284,6 @@ class DaskClassifier(ClassifierMixin):
             As `predict_proba` of the plain estimator.
         """
         return _lazy(self.to_local(), X, "predict_proba")  # type: ignore[attr-defined]
-
-
-class DaskRegressor(RegressorMixin):
-    """What regressors for clusters can do: nothing more than all estimators."""
 
 
 def _like(plain: Any) -> Callable[[Any], Any]:
@@ -356,7 +352,7 @@ class DaskPistolClassifier(DaskClassifier, DaskEstimator):
 
 
 @_like(PistolRegressor)
-class DaskPistolRegressor(DaskRegressor, DaskEstimator):
+class DaskPistolRegressor(DaskEstimator):
     """:class:`pistol.PistolRegressor` for rows on a Dask cluster.
 
     It learns as :class:`DaskPistolClassifier` does.
@@ -421,7 +417,7 @@ class DaskLinearPistolClassifier(DaskClassifier, DaskEstimator):
 
 
 @_like(LinearPistolRegressor)
-class DaskLinearPistolRegressor(DaskRegressor, DaskEstimator):
+class DaskLinearPistolRegressor(DaskEstimator):
     """:class:`pistol.LinearPistolRegressor` for rows on a Dask cluster.
 
     It learns as :class:`DaskLinearPistolClassifier` does.

@@ -159,7 +159,7 @@ def _sample(rows: Chunk, at: Array, places: Array, keys: Array, reach: float) ->
 
 def most_rows(X: Any) -> int:
     """Rows of the sample at most."""
-    return SAMPLE if sp.issparse(X) else max(2**12, min(SAMPLE, ENTRIES // max(X.shape[1], 1)))
+    return SAMPLE if sp.issparse(X) else min(SAMPLE, max(2**12, ENTRIES // max(X.shape[1], 1)))
 
 
 def stacked(parts: Sequence[Chunk]) -> Chunk:
