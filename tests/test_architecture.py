@@ -28,6 +28,8 @@ ROOMS: dict[str, set[str]] = {
     "online": {"_compiled", "_learners", "_data"},
     "plot": {"_compiled", "online"},
     "_demo": {"__init__"},
+    "_dask": {"_compiled", "_data", "_training", "_estimators"},
+    "dask": {"_dask", "_estimators"},
     "_cli": {"__init__", "_data", "_estimators"},
     "cli": {"__init__", "_compiled", "_demo", "_cli"},
     "__main__": {"cli"},

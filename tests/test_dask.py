@@ -155,7 +155,7 @@ def test_attributes_and_parameters_are_those_of_the_plain_estimator(fitted, name
     assert model.n_features_in_ == 4
     assert model.t_ == plain.t_
     assert model.traffic_.tasks > 0
-    assert 0 < model.traffic_.client_bytes
+    assert model.traffic_.client_bytes > 0
     with pytest.raises(AttributeError, match="not fitted"):
         _ = clone(model).passes_
     with pytest.raises(TypeError, match="no parameter 'kernle'"):
@@ -177,7 +177,9 @@ def mixed(n=400, seed=0):
     return frame, y + (frame["c"] == "x")
 
 
-@pytest.mark.parametrize("model", [MODELS[KERNEL][0], MODELS["linear-targets"][0]], ids=["kernel", "linear"])
+@pytest.mark.parametrize(
+    "model", [MODELS[KERNEL][0], MODELS["linear-targets"][0]], ids=["kernel", "linear"]
+)
 def test_tables_with_words_and_gaps(model):
     frame, y = mixed()
     X = dd.from_pandas(frame, npartitions=3, sort=False)
@@ -196,7 +198,9 @@ def test_files_sparse_rows_weights_and_delayed_blocks(tmp_path):
     files = blocks(tmp_path, target="kind", weight="w")
     model = DaskLinearPistolClassifier(random_state=0).fit(files)
     answers = [part.compute() for part in model.predict(files)]
-    assert_array_equal(answers[1], model.to_local().predict(pd.DataFrame(X[1::3], columns=list("abcd"))))
+    assert_array_equal(
+        answers[1], model.to_local().predict(pd.DataFrame(X[1::3], columns=list("abcd")))
+    )
     assert model.score(files) > 0.5
     heavy = sp.csr_array(X * (np.abs(X) > 0.5))
     rows = [delayed((heavy[i::3], y[i::3], np.full(len(y[i::3]), 2.0))) for i in range(3)]
@@ -263,7 +267,9 @@ def test_killing_a_worker_loses_nothing(client, fitted, name):
         assert_array_equal(getattr(again.to_local(), predict)(X), expected)
         client.wait_for_workers(2, timeout=60)
         thread = kill_one(client, 0.1)
-        lazily = getattr(again, predict)(da.from_array(X, chunks=(10, -1)).map_blocks(slowly, dtype=float))
+        lazily = getattr(again, predict)(
+            da.from_array(X, chunks=(10, -1)).map_blocks(slowly, dtype=float)
+        )
         assert_same(lazily.compute(), expected)
         thread.join()
         client.wait_for_workers(2, timeout=60)
@@ -296,9 +302,7 @@ def test_a_sample_of_blocks_has_the_smallest_keys(monkeypatch):
     monkeypatch.setattr(_blocks, "LEAST", 8)
     X, y = table(1000)
     cut = np.array_split(np.arange(1000), [10, 400, 900])
-    parts = [
-        _blocks.sample(Chunk(X[at], y[at], None), i, len(cut)) for i, at in enumerate(cut)
-    ]
+    parts = [_blocks.sample(Chunk(X[at], y[at], None), i, len(cut)) for i, at in enumerate(cut)]
     whole = _blocks.samples(parts)
     in_two_steps = _blocks.samples([_blocks.samples(parts[:2]), _blocks.samples(parts[2:])])
     assert_array_equal(whole.keys, in_two_steps.keys)
@@ -311,7 +315,9 @@ def test_a_sample_of_blocks_has_the_smallest_keys(monkeypatch):
 def test_surveys_add_up():
     X, y = labelled(100)
     weight = np.linspace(0, 2, 100)
-    halves = [_blocks.survey(Chunk(X[at], y[at], weight[at]), True) for at in (slice(60), slice(60, None))]
+    halves = [
+        _blocks.survey(Chunk(X[at], y[at], weight[at]), True) for at in (slice(60), slice(60, None))
+    ]
     together, once = _blocks.surveys(halves), _blocks.survey(Chunk(X, y, weight), True)
     assert together.counts == (60, 40)
     assert_array_equal(together.labels, once.labels)

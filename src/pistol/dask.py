@@ -295,15 +295,15 @@ def _like(plain: Any) -> Callable[[Any], Any]:
         named = [*given.parameters.values(), own]
         defaults = {p.name: p.default for p in named[1:]}
 
-        def __init__(self: Any, **parameters: Any) -> None:
+        def keep(self: Any, **parameters: Any) -> None:
             unknown = next((name for name in parameters if name not in defaults), None)
             if unknown is not None:
                 raise TypeError(f"{cls.__name__} has no parameter {unknown!r}")
             for name, default in defaults.items():
                 setattr(self, name, parameters.get(name, default))
 
-        __init__.__signature__ = given.replace(parameters=named)  # type: ignore[attr-defined]
-        cls.__init__, cls._plain = __init__, plain
+        keep.__signature__ = given.replace(parameters=named)  # type: ignore[attr-defined]
+        cls.__init__, cls._plain = keep, plain
         return cls
 
     return dress

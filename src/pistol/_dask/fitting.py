@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 from sklearn.base import is_classifier
@@ -97,10 +98,7 @@ def _cells(run: Run, start: Any, sample: Any, blocks: list[Any], firsts: list[in
         ]
 
     every = {(t, g): rows(t, g) for t, count in enumerate(groups) for g in range(count)}
-    probes = [
-        run.task("probe", g, steps.probe, ready, g, every[0, g])
-        for g in probed
-    ]
+    probes = [run.task("probe", g, steps.probe, ready, g, every[0, g]) for g in probed]
     race = run.task("race", 0, steps.race, ready, probes)
     tasks = [
         run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, own)
@@ -109,7 +107,7 @@ def _cells(run: Run, start: Any, sample: Any, blocks: list[Any], firsts: list[in
     futures = run.done([race, *tasks, ready], "learning cells")
     chosen, *grown, (model, shared) = run.gathered(futures)
     starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
-    trees = [grown[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
     fitted = cells.assembled(shared, chosen, trees)
     return _adding_up(run, model, fitted, sample)
 
@@ -133,7 +131,9 @@ def _linear(
 ) -> Fitted:
     """Rounds of learners on all blocks, each from the mean of the one before."""
     (ready,) = run.done([start], "choosing")
-    found = [run.task("features", i, steps.features, ready, block) for i, block in enumerate(blocks)]
+    found = [
+        run.task("features", i, steps.features, ready, block) for i, block in enumerate(blocks)
+    ]
     merged = run.tree("features", linear.merged_features, found)
     ready = run.task("scaling", 0, steps.scaled, ready, merged)
     (ready,) = run.done([ready], "scaling")

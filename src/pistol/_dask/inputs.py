@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,10 +16,11 @@ from .._data.files.reading import Reader, joined
 from .._data.files.svmlight import scan
 from .._data.files.tables import Roles
 
+frames: Any
 try:
-    import dask.dataframe as dd
-except ImportError:  # frames need pandas
-    dd = None
+    import dask.dataframe as frames
+except ImportError:  # which needs pandas
+    frames = None
 
 
 class Blocks(NamedTuple):
@@ -30,7 +32,7 @@ class Blocks(NamedTuple):
 
 def is_dask_frame(X: Any) -> bool:
     """Whether X is a Dask data frame or series."""
-    return dd is not None and isinstance(X, dd.DataFrame | dd.Series)
+    return frames is not None and isinstance(X, frames.DataFrame | frames.Series)
 
 
 def is_blocks(X: Any) -> bool:
@@ -61,7 +63,7 @@ def blocks_of(X: Any, y: Any = None, weight: Any = None, name: str = "fit") -> B
     if isinstance(X, da.Array):
         X = whole_rows(X)
     rows = _parts(X)
-    columns = [rows]
+    columns: list[list[Any]] = [rows]
     for what, part in (("y", y), ("sample_weight", weight)):
         columns.append([None] * len(rows) if part is None else _aligned(part, X, len(rows), what))
     size = X.nbytes if isinstance(X, da.Array) else None
@@ -107,7 +109,9 @@ def _sized(X: da.Array) -> bool:
 
 def file_blocks(paths: Any, on_error: str, n_features: int | None, **options: Any) -> list[Delayed]:
     """One delayed block per file."""
-    files = expand([_inside(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
+    files = expand(
+        [_inside(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    )
     roles = Roles(options.pop("target"), options.pop("weight"))
     reader = Reader(roles=roles, n_features=n_features, threads=1, **options)
     width: Any = n_features
@@ -128,7 +132,5 @@ def _width(reader: Reader, path: str, on_error: str) -> int:
 
 
 def _read(reader: Reader, path: str, on_error: str, width: int | None) -> tuple[Any, Any, Any]:
-    from dataclasses import replace
-
     sized = reader if width is None else replace(reader, n_features=width)
-    return tuple(joined(list(sized.chunks([path], trouble(on_error)))))  # type: ignore[return-value]
+    return tuple(joined(list(sized.chunks([path], trouble(on_error)))))

@@ -86,7 +86,9 @@ class Run:
         """Whether blocks of so many bytes may stay in the memory of the workers."""
         if size is None:
             return False
-        limits = [w["memory_limit"] for w in self.client.scheduler_info(n_workers=-1)["workers"].values()]
+        limits = [
+            w["memory_limit"] for w in self.client.scheduler_info(n_workers=-1)["workers"].values()
+        ]
         return not all(limits) or size <= HELD * sum(map(parse_bytes, limits))
 
 
@@ -114,7 +116,9 @@ def running(client: Client, bar: Callable[[str, int, int], None]) -> Iterator[Ru
         raise
 
 
-SMALLER = "Use smaller blocks (rechunk, repartition), fewer threads per worker, or a larger memory_limit"
+SMALLER = (
+    "Use smaller blocks (rechunk, repartition), fewer threads per worker, or a larger memory_limit"
+)
 
 
 def _lost(error: KilledWorker) -> str:

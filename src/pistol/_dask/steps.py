@@ -110,13 +110,18 @@ def start_linear(estimator: Any, survey: Survey, sample: Sample) -> Ready:
     """What a sample says for linear models."""
     begun = _begun(estimator, sample, survey)
     common = linear.begin_linear(
-        begun.data, begun.problem, begun.setup, counts_of(survey), survey.weight, _ends(begun, survey)
+        begun.data,
+        begun.problem,
+        begun.setup,
+        counts_of(survey),
+        survey.weight,
+        _ends(begun, survey),
     )
     return Ready(_known(estimator, common.blank), common)
 
 
 def rows_of(model: Any, block: Chunk, first: int) -> Data:
-    """A block as rows of numbers with encoded targets and weights; `first` is its first row's number."""
+    """A block as rows of numbers, targets and weights; `first` is the number of its first row."""
     known = model.fitted_
     X, y, columns = check_more(model, block.X, block.y, known.columns)
     weight = check_weight(block.weight, y, zero=True)
@@ -128,6 +133,7 @@ def rows_of(model: Any, block: Chunk, first: int) -> Data:
         X = X.among(keep) if isinstance(X, Table) else X[keep]
         Y, weight, ids = Y[keep], weight[keep], ids[keep]
     if not columns.plain:
+        assert columns.encoder is not None
         X = usable(columns.encoder.encode(X), columns.encoder.feature_names)
     return Data(X, read_only(Y), weight, ids)
 
@@ -254,7 +260,7 @@ def judged(model: Any, block: Chunk) -> tuple[Array, ...]:
     P, weight = answer(block.X, model, "predict"), check_weight(block.weight, block.y, zero=True)
     total = float(weight.sum())
     if is_classifier(model):
-        return np.array(total), np.array(float(weight @ (P == block.y)))
+        return np.array(total), np.array(float(weight @ (block.y == P)))
     y, P = (np.asarray(x, float).reshape(len(weight), -1) for x in (block.y, P))
     mean = weight @ y / max(total, 1e-300)
     return np.array(total), mean, weight @ np.square(y - mean), weight @ np.square(y - P)
@@ -270,7 +276,8 @@ def judged_together(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
     means = np.stack([part[1] for part in parts])
     mean = share @ means
     apart = weight @ np.square(means - mean)
-    return total, mean, sum(part[2] for part in parts) + apart, sum(part[3] for part in parts)
+    squares, missed = (np.sum([part[k] for part in parts], axis=0) for k in (2, 3))
+    return total, mean, squares + apart, missed
 
 
 def verdict(total: tuple[Array, ...]) -> float:

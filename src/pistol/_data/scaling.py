@@ -92,7 +92,10 @@ class Moments:
         moments = cls(len(parts[0].mean))
         for part in parts:
             moments._merge(part.weight, part.mean, part.deviation, part.low, part.high)
-        moments.usual, moments.votes = parts[0].usual, np.sum([part.votes for part in parts], axis=0)
+        moments.usual, moments.votes = (
+            parts[0].usual,
+            np.sum([part.votes for part in parts], axis=0),
+        )
         return moments
 
     def scaler(self, centred: bool = True) -> Scaler:

@@ -162,7 +162,10 @@ def choose_in_cells(
 ) -> Chosen:
     """Kernels and passes with the least loss on held-out rows of some cells."""
     starts = np.cumsum([0, *(len(known) for _, known in probes)])
-    cells = [cell._replace(rows=np.arange(lo, lo + len(cell.rows))) for (cell, _), lo in zip(probes, starts)]
+    cells = [
+        cell._replace(rows=np.arange(lo, lo + len(cell.rows)))
+        for (cell, _), lo in zip(probes, starts)
+    ]
     data = cells[0].data
     rows = Rows(data, cells[0].start, np.concatenate([known for _, known in probes]))
     ground = _as_ground(shared, rows)
@@ -178,7 +181,9 @@ def learn_group(
     if not parts:  # no row was there but in the sample
         nothing = Tree(np.array([-1]), np.zeros(1), np.zeros((1, 2), np.int64))
         centre = np.zeros(shared.base.rows.shape[1], np.float32)
-        return Grown(nothing, [centre], [Dual(shared.rule, shared.base.kernels, outputs, 1)], Online())
+        return Grown(
+            nothing, [centre], [Dual(shared.rule, shared.base.kernels, outputs, 1)], Online()
+        )
     ground, seed = _as_ground(shared, together(parts)), _seed(shared, tree, group)
     own = grow_tree_of(ground, seed)
     cells, learners, online = ground.cells(own), [], Online()

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from .._compiled.slots import Slots
 from .._compiled.threads import one_blas_thread
 from .._compiled.types import Array, read_only
-from .._data.fences import Fences, fences_of, within_stored
 from .._data.fences import SAMPLE as FENCED
+from .._data.fences import Fences, fences_of, within_stored
 from .._data.ordering import Rounds, as_given
 from .._data.origin import origin_scaler
 from .._data.scaling import Moments, Unscaled, moments_of
@@ -103,6 +103,7 @@ def features(common: Common, data: Data) -> Any:
         moments = Moments(data.X.shape[1])
         X = fenced(common, data).X
         moments.add(X, data.weight)
+        assert common.usual is not None
         moments.usual = common.usual
         moments.recount(X, data.weight)
         return moments
@@ -143,9 +144,7 @@ def prepared(common: Common, number: int, data: Data) -> tuple[Block, Block]:
     )
 
 
-def learn_block(
-    common: Common, start: Array | None, number: int, turn: int, block: Block
-) -> Mean:
+def learn_block(common: Common, start: Array | None, number: int, turn: int, block: Block) -> Mean:
     """Learn the rows of a block in a shuffled order, from a start."""
     blank, (data, rounds) = common.blank, block
     n, outputs = data.X.shape[1], data.Y.shape[1]
