@@ -240,13 +240,22 @@ def slowly(block, seconds=0.15):
     return block
 
 
-def kill_one(client, after):
-    """Kill a worker that runs something, some time from now."""
+def _watched(nanny):
+    process = nanny.process
+    return nanny.status.name == "running" and process and process.status.name == "running"
+
+
+def kill_one(cluster, after):
+    """Kill one of our workers some time from now, once both are up and watched by their nannies."""
+    deadline = time.time() + 60
+    while not all(_watched(nanny) for nanny in cluster.workers.values()):
+        assert time.time() < deadline, "a worker was not started again"
+        time.sleep(0.05)
+    victim = next(iter(cluster.workers.values())).pid
 
     def later():
         time.sleep(after)
-        pids = client.run(os.getpid)
-        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        os.kill(victim, signal.SIGKILL)
 
     thread = threading.Thread(target=later)
     thread.start()
@@ -254,25 +263,23 @@ def kill_one(client, after):
 
 
 @two
-def test_killing_a_worker_loses_nothing(client, fitted, name):
+def test_killing_a_worker_loses_nothing(cluster, fitted, name):
     (model, rows), X = MODELS[name], table(100, seed=1)[0]
     predict = "decision_function" if name == LINEAR else "predict"
     expected = getattr(fitted[name].to_local(), predict)(X)
     for loop in range(LOOPS):
         dX, dy = lazy(*rows())
         dX = dX.map_blocks(slowly, dtype=float)
-        thread = kill_one(client, 0.1 + 0.3 * (loop % 5))
+        thread = kill_one(cluster, 0.1 + 0.3 * (loop % 5))
         again = clone(model).fit(dX, dy)
         thread.join()
         assert_array_equal(getattr(again.to_local(), predict)(X), expected)
-        client.wait_for_workers(2, timeout=60)
-        thread = kill_one(client, 0.1)
+        thread = kill_one(cluster, 0.1)
         lazily = getattr(again, predict)(
             da.from_array(X, chunks=(10, -1)).map_blocks(slowly, dtype=float)
         )
         assert_same(lazily.compute(), expected)
         thread.join()
-        client.wait_for_workers(2, timeout=60)
 
 
 def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch):
