@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 import time
 
@@ -16,7 +15,6 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-import cloudpickle  # noqa: E402
 import dask  # noqa: E402
 import pandas as pd  # noqa: E402
 from dask import delayed  # noqa: E402
@@ -37,10 +35,7 @@ from pistol.dask import (  # noqa: E402
 )
 
 CELLS, ROUNDS = Limits(few=150, sample=80, cell=60), Limits(few=150, wide=100_000, wide_passes=8)
-LOOPS = int(os.environ.get("PISTOL_KILLS", "1"))  # how often workers are killed
-
-
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not have this module
+LOOPS = int(os.environ.get("PISTOL_KILLS", "0"))  # how often workers are killed; 0: once
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -235,9 +230,14 @@ def test_values_that_are_no_numbers_are_named_by_the_worker():
 # Faults
 
 
-def slowly(block, seconds=0.15):
-    time.sleep(seconds)
-    return block
+def slowly(X, seconds=0.15):
+    """X, with blocks that take their time. Workers do not have this module: they get the function."""
+
+    def wait(block):
+        time.sleep(seconds)
+        return block
+
+    return X.map_blocks(wait, dtype=float)
 
 
 def _watched(nanny):
@@ -264,22 +264,22 @@ def kill_one(cluster, after):
 
 @two
 def test_killing_a_worker_loses_nothing(cluster, fitted, name):
+    """In mid-fit and in mid-predict; where time is short, one of them for each model."""
     (model, rows), X = MODELS[name], table(100, seed=1)[0]
     predict = "decision_function" if name == LINEAR else "predict"
-    expected = getattr(fitted[name].to_local(), predict)(X)
-    for loop in range(LOOPS):
-        dX, dy = lazy(*rows())
-        dX = dX.map_blocks(slowly, dtype=float)
-        thread = kill_one(cluster, 0.1 + 0.3 * (loop % 5))
-        again = clone(model).fit(dX, dy)
-        thread.join()
-        assert_array_equal(getattr(again.to_local(), predict)(X), expected)
-        thread = kill_one(cluster, 0.1)
-        lazily = getattr(again, predict)(
-            da.from_array(X, chunks=(10, -1)).map_blocks(slowly, dtype=float)
-        )
-        assert_same(lazily.compute(), expected)
-        thread.join()
+    again, expected = fitted[name], getattr(fitted[name].to_local(), predict)(X)
+    for loop in range(max(LOOPS, 1)):
+        if LOOPS or name == KERNEL:
+            dX, dy = lazy(*rows())
+            thread = kill_one(cluster, 0.1 + 0.3 * (loop % 5))
+            again = clone(model).fit(slowly(dX), dy)
+            thread.join()
+            assert_array_equal(getattr(again.to_local(), predict)(X), expected)
+        if LOOPS or name == LINEAR:
+            thread = kill_one(cluster, 0.1)
+            lazily = getattr(again, predict)(slowly(da.from_array(X, chunks=(25, -1))))
+            assert_same(lazily.compute(), expected)
+            thread.join()
 
 
 def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch):
@@ -293,7 +293,7 @@ def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch):
     monkeypatch.setattr(Run, "done", interrupted)
     X, y = lazy(*labelled())
     with pytest.raises(KeyboardInterrupt):
-        model.fit(X.map_blocks(slowly, seconds=0.05, dtype=float), y)
+        model.fit(slowly(X, 0.05), y)
     assert not hasattr(model, "fitted_")
     deadline = time.time() + 5
     while any(client.processing().values()) and time.time() < deadline:

@@ -17,6 +17,7 @@ from rich.console import Console
 from ..protocol import Job, SkipError
 from ..store import Store
 from . import quality, report
+from .cluster import dask
 from .growth import growth
 from .kernels import classes, engine, million, svm_a9a, svm_wisdm
 from .linear import asgd, online, sgd
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "growth": growth,
     "many": many,
     "tables": tables,
+    "dask": dask,
     "quality": quality.benchmark,
 }
 LONG = {"quality"}
