@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,11 @@ def cluster(workers: int, size: Size) -> Iterator[Any]:
     """A client of so many workers with one thread each; processes but in toys."""
     distributed = peer("distributed", "dask")
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": not size.toy}
-    with distributed.LocalCluster(dashboard_address=None, **options) as here:
-        with distributed.Client(here) as client:
-            yield client
+    with (
+        distributed.LocalCluster(dashboard_address=None, **options) as here,
+        distributed.Client(here) as client,
+    ):
+        yield client
 
 
 def _blocks(X: Any, y: Any) -> tuple[Any, Any]:
@@ -105,8 +108,7 @@ def _measured(name: str, plain: Any, spread: Any, n: int, size: Size) -> dict[st
             some = slice(0, min(n, 5_000 if name == "kernel" else 31_000))
             client.run(_warm, plain, X[some], y[some])
             seconds[workers], model = best_of(
-                lambda: spread(random_state=0).fit(dX, dy),
-                size.repeats,
+                partial(spread(random_state=0).fit, dX, dy), size.repeats
             )
         traffic[workers] = model.traffic_._asdict()
         error = 1.0 - model.to_local().score(X_test, y_test)
@@ -137,8 +139,7 @@ def _boosting(size: Size) -> list[Line]:
         with cluster(workers, size):
             dX, dy = _blocks(X, y)
             seconds, model = best_of(
-                lambda: lightgbm.DaskLGBMClassifier(verbose=-1).fit(dX, dy),
-                size.repeats,
+                partial(lightgbm.DaskLGBMClassifier(verbose=-1).fit, dX, dy), size.repeats
             )
         error = float(np.mean(model.to_local().predict(X_test) != y_test))
         found.append(
