@@ -43,7 +43,7 @@ def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
     limits = steps.family_of(estimator).limits
     if total.rounds <= limits.few:
         (whole,) = run.done([run.task("fit", 0, steps.fit_whole, user, blocks)], "learning")
-        return run.result(whole)
+        return steps.as_plain(user, run.result(whole))
     if limits.wide < 2**62:
         start = run.task("choose", 0, steps.start_linear, estimator, survey, found[1])
         keep = run.fits(2.0 * survey.bytes)

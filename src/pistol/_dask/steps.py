@@ -61,8 +61,8 @@ def weighted(estimator: Any, survey: Survey) -> tuple[Any, Survey]:
 
 def fit_whole(estimator: Any, blocks: Sequence[Chunk]) -> Fitted:
     """What one machine learns from all rows."""
-    rows = stacked(blocks)
-    return clone(estimator).fit(rows.X, rows.y, sample_weight=rows.weight).fitted_
+    rows, alone = stacked(blocks), one_thread(estimator)
+    return alone.fit(rows.X, rows.y, sample_weight=rows.weight).fitted_
 
 
 def _begun(estimator: Any, sample: Sample, survey: Survey) -> Begun:
@@ -83,19 +83,15 @@ def _known(estimator: Any, blank: Fitted) -> Any:
     return model
 
 
-def threads_here() -> int:
-    """Threads of the worker that this runs on."""
-    from distributed import get_worker
-
-    try:
-        return max(1, int(get_worker().state.nthreads))
-    except ValueError:
-        return 1
+def one_thread(estimator: Any) -> Any:
+    """An estimator like this one that keeps to its thread: Dask says what runs beside it."""
+    own = clone(estimator)
+    return own.set_params(n_jobs=1) if "n_jobs" in own.get_params() else own
 
 
 def start_cells(estimator: Any, limits: Limits, survey: Survey, sample: Sample) -> Ready:
     """What a sample chooses for cells; the plan for all rows is that of one machine."""
-    alone = clone(estimator).set_params(n_jobs=threads_here())
+    alone = one_thread(estimator)
     begun, total = _begun(alone, sample, survey), counts_of(survey)
     data = begun.data
     shape = data.X.shape[1], data.Y.shape[1]
@@ -166,7 +162,7 @@ def probe(ready: Ready, group: int, parts: Sequence[Any]) -> Any:
 def race(ready: Ready, probes: Sequence[Any]) -> Any:
     """Kernels and passes for all cells."""
     there = [one for one in probes if one is not None]
-    return cells.choose_in_cells(ready.shared, there, threads_here())
+    return cells.choose_in_cells(ready.shared, there)
 
 
 def learn_group(

@@ -87,10 +87,9 @@ def choose(
     Z = work.data.X[ground.order.rows]
     tops = [grow_tree(Z, most, np.random.default_rng((seed, t))) for t in range(plan.orders or 1)]
     some = work.data.X[ground.known], read_only(work.data.Y[ground.known])
-    blank = replace(work.blank, counts=total, family=replace(work.blank.family, n_jobs=1))
-    base = replace(ground.base, n_jobs=1)
+    blank = replace(work.blank, counts=total)
     rule, learned = problem.rule(weight, size), np.unique(fingerprints(*some))
-    return Shared(blank, base, rule, plan, size, seed, tops, learned)
+    return Shared(blank, ground.base, rule, plan, size, seed, tops, learned)
 
 
 def split(shared: Shared, data: Data) -> list[dict[int, Rows]]:
@@ -157,9 +156,7 @@ def probed(shared: Shared, groups: int) -> list[int]:
     return [int(group) for group in order[:PROBES]]
 
 
-def choose_in_cells(
-    shared: Shared, probes: Sequence[tuple[Cell, Array]], n_jobs: int | None
-) -> Chosen:
+def choose_in_cells(shared: Shared, probes: Sequence[tuple[Cell, Array]]) -> Chosen:
     """Kernels and passes with the least loss on held-out rows of some cells."""
     starts = np.cumsum([0, *(len(known) for _, known in probes)])
     cells = [
@@ -169,7 +166,7 @@ def choose_in_cells(
     data = cells[0].data
     rows = Rows(data, cells[0].start, np.concatenate([known for _, known in probes]))
     ground = _as_ground(shared, rows)
-    with workers(n_jobs) as threads, one_blas_thread():
+    with workers(1) as threads, one_blas_thread():
         return _race(ground, cells, shared.plan, shared.seed, threads)
 
 
