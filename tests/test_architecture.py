@@ -30,6 +30,8 @@ ROOMS: dict[str, set[str]] = {
     "river": {"_compiled", "_learners", "_data", "_training", "_estimators"},
     "plot": {"_compiled", "_data", "_training", "_estimators", "online"},
     "_demo": {"__init__"},
+    "_dask": {"_compiled", "_data", "_training", "_estimators"},
+    "dask": {"_dask", "_estimators"},
     "_cli": {"__init__", "_data", "_estimators"},
     "cli": {"__init__", "_compiled", "_demo", "_cli"},
     "__main__": {"cli"},

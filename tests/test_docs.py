@@ -101,6 +101,6 @@ def test_the_site_builds_without_warnings(tmp_path):
 def test_the_code_of_the_readme_runs() -> None:
     blocks = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     assert blocks
-    names: dict[str, object] = {}
+    names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)

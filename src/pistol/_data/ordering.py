@@ -73,6 +73,19 @@ def content(X: Any, Y: Array, weight: Array) -> Array:
     return (mix(coarse) & ~_LOW) | (mix(fine) >> _HALF)
 
 
+def fingerprints(Z: Any, V: Array) -> Array:
+    """A 64-bit hash of every row and its targets, bit for bit, for comparison between tables."""
+    keys = mix(np.arange(1, Z.shape[1] + V.shape[1] + 1, dtype=np.uint64) * _ODD)
+    targets = mix((V + 0.0).view(np.uint64) + keys[Z.shape[1] :]).sum(axis=1)
+    if not sp.issparse(Z):
+        bits = (Z + Z.dtype.type(0)).astype(np.float64, copy=False).view(np.uint64)
+        return targets + mix(bits + keys[: Z.shape[1]]).sum(axis=1)
+    bits = np.ascontiguousarray(Z.data, np.float64).view(np.uint64)
+    terms = np.cumsum(mix(bits + keys[Z.indices]), dtype=np.uint64)  # modulo 2^64
+    sums = np.concatenate([np.zeros(1, np.uint64), terms])
+    return targets + sums[Z.indptr[1:]] - sums[Z.indptr[:-1]]
+
+
 def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
     """Σ_j mix(u_j + key of feature j), for u_j in coarse steps and for all but its last bits.
 
@@ -135,20 +148,23 @@ def _extremes(rows: Rows, features: int, weight: Array) -> tuple[Array, Array]:
 
 def round_size(weight: Array) -> float:
     """The size of a whole round: 1, or more where the weights add up to too many rounds."""
-    most = _most(weight)
-    if np.ceil(weight).sum() <= most:
-        return 1.0
-    return float(weight.sum()) / (most - int(np.count_nonzero(weight)))
+    counted = int(np.count_nonzero(weight))
+    return size_of(float(np.ceil(weight).sum()), float(weight.sum()), counted)
 
 
-def _most(weight: Array) -> int:
-    """How many rounds one call may have."""
-    return max(FREE, PER_ROW * int(np.count_nonzero(weight)))
+def size_of(rounds: float, weight: float, rows: int) -> float:
+    """The size of a round, given how many there would be of size 1, and of how many rows."""
+    return 1.0 if rounds <= _most(rows) else weight / (_most(rows) - rows)
+
+
+def _most(rows: int) -> int:
+    """How many rounds one call with so many rows may have."""
+    return max(FREE, PER_ROW * rows)
 
 
 def check_size(weight: Array, size: float) -> None:
     """Refuse weights that would take too many rounds of this size."""
-    rounds, most = np.ceil(weight / size).sum(), _most(weight)
+    rounds, most = np.ceil(weight / size).sum(), _most(int(np.count_nonzero(weight)))
     if rounds > most:
         raise ValueError(
             f"sample_weight adds up to {rounds:.4g} rounds of size {size:g}, which the first call of "

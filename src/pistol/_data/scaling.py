@@ -8,6 +8,7 @@ largest distance from it. A constant feature is dropped. The statistics can be c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,6 +85,18 @@ class Moments:
         self.mean = self.mean + gap * (w / total)
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
         self.weight = total
+
+    @classmethod
+    def merged(cls, parts: Sequence[Moments]) -> Moments:
+        """The statistics of several blocks, whose votes were counted for the same usual values."""
+        moments = cls(len(parts[0].mean))
+        for part in parts:
+            moments._merge(part.weight, part.mean, part.deviation, part.low, part.high)
+        moments.usual, moments.votes = (
+            parts[0].usual,
+            np.sum([part.votes for part in parts], axis=0),
+        )
+        return moments
 
     def scaler(self, centred: bool = True) -> Scaler:
         """The scaler that these statistics suggest."""

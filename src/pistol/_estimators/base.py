@@ -80,27 +80,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        settings, watch = _settings(self), Watch(self, X, y)
-        recipe = self._recipe(SimpleNamespace(**settings))
-        check_count("passes", self.passes, auto=True)
-        check_count("orders", self.orders, auto=True, none="the rows as they come")
-        intake = check_first(self, X, _given(self, y))
-        task = recipe.task(intake.y, None)
-        ready = _prepared(
-            self, recipe.family, task, intake, sample_weight, None, True, self.orders is None
-        )
-        setup = Setup(
-            self.passes,
-            self.orders,
-            lambda: check_random_state(settings["random_state"]),
-            ready.columns,
-            ready.n_rows,
-            settings,
-        )
-        problem = Problem(task, ready.family, recipe.rule, recipe.drift)
-        data = ready.data
-        new = calibrated(train(data, problem, setup, watch), data.X, data.weight)
-        self.fitted_ = replace(new, remembered=ready.remembered)
+        watch, begun = Watch(self, X, y), begin(self, X, y, sample_weight)
+        data = begun.data
+        fitted = train(data, begun.problem, begun.setup, watch)
+        new = calibrated(fitted, data.X, data.weight)
+        self.fitted_ = replace(new, remembered=begun.remembered)
         return self
 
     def explain(self, X: Any, reference: Any = None) -> Explanation:
@@ -215,6 +199,36 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return fitted(self).online.mean_error
 
 
+class Begun(NamedTuple):
+    """A fit before anything is learned."""
+
+    data: Data
+    problem: Problem
+    setup: Setup
+    remembered: Remembered | None  # what tells these rows again
+
+
+def begin(estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Begun:
+    """Check parameters, rows and targets of a fit."""
+    settings = settings_of(estimator)
+    recipe = estimator._recipe(SimpleNamespace(**settings))
+    check_count("passes", estimator.passes, auto=True)
+    check_count("orders", estimator.orders, auto=True, none="the rows as they come")
+    intake = check_first(estimator, X, _given(estimator, y))
+    task, stream = recipe.task(intake.y, classes), estimator.orders is None
+    ready = _prepared(estimator, recipe.family, task, intake, sample_weight, None, True, stream)
+    setup = Setup(
+        estimator.passes,
+        estimator.orders,
+        lambda: check_random_state(settings["random_state"]),
+        ready.columns,
+        ready.n_rows,
+        settings,
+    )
+    problem = Problem(task, ready.family, recipe.rule, recipe.drift)
+    return Begun(ready.data, problem, setup, ready.remembered)
+
+
 def learn_more(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> Any:
     """`partial_fit` of classifiers and regressors: one call at a time."""
     known: Fitted | None = getattr(estimator, "fitted_", None)
@@ -224,7 +238,7 @@ def learn_more(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
 
 
 def _learn_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-    settings, watch = _settings(estimator), Watch(estimator, X, y)
+    settings, watch = settings_of(estimator), Watch(estimator, X, y)
     recipe = estimator._recipe(SimpleNamespace(**settings))
     known: Fitted | None = getattr(estimator, "fitted_", None)
     if known is None:
@@ -376,7 +390,7 @@ def _encoded(
     return columns._replace(encoder=encoder), usable(X, encoder.feature_names)
 
 
-def _settings(estimator: Any) -> dict[str, Any]:
+def settings_of(estimator: Any) -> dict[str, Any]:
     """The parameters as they are now, whatever happens to them later."""
     given = {name: getattr(estimator, name) for name in _names(type(estimator))}
     return {name: dict(x) if isinstance(x, dict) else x for name, x in given.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,24 @@ class Tree(NamedTuple):
             at = node[rows]
             above = values[rows, column[at]] > self.threshold[at]
             node[rows] = self.children[at, above.astype(np.int64)]
+
+
+def grafted(top: Tree, branches: Sequence[Tree]) -> Tree:
+    """The tree that goes on with another one in each of its cells; cells are counted on."""
+    feature, threshold, children = (part.copy() for part in top)
+    parts: list[list[Array]] = [[feature], [threshold], [children]]
+    nodes, cells = len(feature), 0
+    for number, branch in enumerate(branches):
+        own = branch.children.copy()
+        inner = branch.feature >= 0
+        own[inner] += nodes - 1  # the root takes the place of the cell
+        own[~inner] += cells
+        at = np.flatnonzero((top.feature < 0) & (top.children[:, 0] == number))[0]
+        feature[at], threshold[at], children[at] = branch.feature[0], branch.threshold[0], own[0]
+        for list_of, part in zip(parts, (branch.feature, branch.threshold, own), strict=True):
+            list_of.append(part[1:])
+        nodes, cells = nodes + len(branch.feature) - 1, cells + branch.cells
+    return Tree(*(np.concatenate(part) for part in parts))
 
 
 def _columns(Z: Any, features: Array) -> Array:

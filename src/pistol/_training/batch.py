@@ -59,40 +59,52 @@ def _shuffled(
 ) -> Fitted:
     """Shuffled orders, with a race where the plan has one."""
     problem = problem._replace(task=problem.task.suited(data.Y, data.weight))
+    targets = problem.task.scaler(data.Y, data.weight)
+    work = scaled_work(data, rounds, problem, setup, size, targets)
+    if plan.race is None:
+        watch.begin(plan.passes * (plan.orders or 1))
+        scaled = work.data
+        candidate = problem.family.usual(scaled.X, scaled.weight, work.blank.scaler)
+        return watch.end(_orders(work, candidate, plan.orders or 1, plan.passes, watch))
+    if not plan.race.sample:
+        watch.begin(None)
+        return watch.end(_race(work, plan.race, watch).fitted)
+    chosen, work = race_on_sample(work, plan.race)
+    if plan.cell:
+        return watch.end(learn_cells(work, chosen.number, chosen.fitted.passes, plan, watch))
+    passes = max(1, min(chosen.fitted.passes, plan.passes))
+    watch.begin(passes * (plan.orders or 1))
+    return watch.end(_orders(work, chosen.candidate, plan.orders or 1, passes, watch, True))
+
+
+def scaled_work(
+    data: Data, rounds: Rounds, problem: Problem, setup: Setup, size: float, targets: Any
+) -> Work:
+    """Rows and targets scaled: all that is known before anything is learned."""
     task, family = problem.task, problem.family
     # hashes are of the rows as given: scaled values are rounded
     hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))
     sample = sampled(hashes, rounds, SAMPLE)
     X = family.fenced(data.X, data.weight, sample)
     scaler = family.scaler(X, data.weight, sample)
-    targets = task.scaler(data.Y, data.weight)
     scaled = data._replace(X=scaler.transform(X), Y=targets.transform(data.Y))
     counts = Counts(setup.n_rows, len(rounds.rows), size)
     blank = Fitted(
         task, family, setup.columns, scaler, targets, [], 0, Online(), counts,
         settings=setup.settings,
     )  # fmt: skip
-    work = Work(scaled, rounds, hashes, problem, setup, size, blank)
-    if plan.race is None:
-        watch.begin(plan.passes * (plan.orders or 1))
-        candidate = family.usual(scaled.X, scaled.weight, scaler)
-        return watch.end(_orders(work, candidate, plan.orders or 1, plan.passes, watch))
-    if not plan.race.sample:
-        watch.begin(None)
-        return watch.end(_race(work, plan.race, watch).fitted)
-    chosen = _race(work.sample(plan.race.sample), plan.race, None)
-    scaler = chosen.fitted.scaler
-    if scaler is not blank.scaler:
+    return Work(scaled, rounds, hashes, problem, setup, size, blank)
+
+
+def race_on_sample(work: Work, race: Race) -> tuple[Chosen, Work]:
+    """What a race on some of the rows has chosen, and all rows in the metric that it has found."""
+    chosen = _race(work.sample(race.sample), race, None)
+    scaler, scaled = chosen.fitted.scaler, work.data
+    if scaler is not work.blank.scaler:
         scaled = scaled._replace(X=weighted(scaled.X, scaler.weight))
-    work = work._replace(
-        data=scaled._replace(X=family.compact(scaled.X)),
-        blank=replace(blank, scaler=scaler, held_out_error=chosen.fitted.held_out_error),
-    )
-    if plan.cell:
-        return watch.end(learn_cells(work, chosen.number, chosen.fitted.passes, plan, watch))
-    passes = max(1, min(chosen.fitted.passes, plan.passes))
-    watch.begin(passes * (plan.orders or 1))
-    return watch.end(_orders(work, chosen.candidate, plan.orders or 1, passes, watch, True))
+    compact = scaled._replace(X=work.problem.family.compact(scaled.X))
+    blank = replace(work.blank, scaler=scaler, held_out_error=chosen.fitted.held_out_error)
+    return chosen, work._replace(data=compact, blank=blank)
 
 
 def _orders(
@@ -134,7 +146,7 @@ def _temperature(task: Task, chunks: list[Chunk], V: Array) -> float | None:
     return task.temperature(P, V[rows], r)
 
 
-class _Chosen(NamedTuple):
+class Chosen(NamedTuple):
     """What a race chose, and what was learned on the way."""
 
     number: int  # of the candidate
@@ -142,7 +154,7 @@ class _Chosen(NamedTuple):
     fitted: Fitted
 
 
-def _race(work: Work, plan: Race, watch: Watch | None) -> _Chosen:
+def _race(work: Work, plan: Race, watch: Watch | None) -> Chosen:
     """A race, and the shuffled orders of all rows that follow it."""
     data, family, task = work.data, work.problem.family, work.problem.task
     seed = work.seed()
@@ -175,7 +187,7 @@ def _race(work: Work, plan: Race, watch: Watch | None) -> _Chosen:
     T = task.temperature(best.held_out, V, rounds.r)
     error = mean_error(task, best.held_out, V, rounds.r, work.blank.targets)
     fitted = replace(_so_far(work, level, rule), learners=learners, scaler=scaler)
-    return _Chosen(best.number, candidate, replace(fitted, temperature=T, held_out_error=error))
+    return Chosen(best.number, candidate, replace(fitted, temperature=T, held_out_error=error))
 
 
 def _stopped(work: Work, level: Level, rule: Rule, watch: Watch) -> bool:

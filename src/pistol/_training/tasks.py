@@ -38,10 +38,10 @@ class Task(Protocol):
     def encode(self, y: Any) -> Array:
         """Targets of shape (rows, outputs)."""
 
-    def scaler(self, Y: Array, weight: Array) -> TargetScaler:
-        """How the targets of a data set are scaled."""
+    def scaler(self, Y: Array, weight: Array, ends: Array | None = None) -> TargetScaler:
+        """How targets are scaled; `ends` are the least and the largest, if Y is but a sample."""
 
-    def suited(self, Y: Array, weight: Array) -> Task:
+    def suited(self, Y: Array, weight: Array, ends: Array | None = None) -> Task:
         """The task with the loss that suits these targets."""
 
     def content(self, Y: Array, weight: Array) -> Array:
@@ -106,11 +106,11 @@ class Classification:
         )
         return check_weights(weight * per_class[self.codes(y)], "class_weight times sample_weight")
 
-    def scaler(self, Y: Array, weight: Array) -> TargetScaler:
+    def scaler(self, Y: Array, weight: Array, ends: Array | None = None) -> TargetScaler:
         """Labels are not scaled."""
         return unscaled(Y.shape[1])
 
-    def suited(self, Y: Array, weight: Array) -> Classification:
+    def suited(self, Y: Array, weight: Array, ends: Array | None = None) -> Classification:
         """The same: no loss depends on how many labels there are."""
         return self
 
@@ -189,16 +189,16 @@ class Regression:
             check_counts(Y, self.loss.name)
         return np.repeat(Y, max(len(levels), 1), axis=1)
 
-    def scaler(self, Y: Array, weight: Array) -> Any:
+    def scaler(self, Y: Array, weight: Array, ends: Array | None = None) -> Any:
         """As the loss asks for: around the median, around the mean, or as multiples of the mean."""
-        low, high = Y.min(axis=0), Y.max(axis=0)
+        low, high = (Y.min(axis=0), Y.max(axis=0)) if ends is None else ends
         return SCALINGS[self.loss.targets][0](Y, weight, self.centred, low, high)
 
-    def suited(self, Y: Array, weight: Array) -> Regression:
+    def suited(self, Y: Array, weight: Array, ends: Array | None = None) -> Regression:
         """With the loss bounded by the range of the targets, where it has to be."""
         if not self.loss.ranged:
             return self
-        return replace(self, loss=self.scaler(Y, weight).bounded(self.loss))
+        return replace(self, loss=self.scaler(Y, weight, ends).bounded(self.loss))
 
     def content(self, Y: Array, weight: Array) -> Array:
         """Scaled targets in steps of a thousandth, so that the user's units do not matter."""

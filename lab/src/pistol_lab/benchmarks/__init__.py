@@ -19,6 +19,7 @@ from ..store import Store
 from . import quality, report
 from .budget import budget
 from .files import files, reading
+from .cluster import dask
 from .growth import growth
 from .kernels import classes, engine, million, svm_a9a, svm_wisdm
 from .linear import asgd, online, sgd
@@ -60,6 +61,7 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "tables": tables,
     "reading": reading,
     "files": files,
+    "dask": dask,
     "quality": quality.benchmark,
 }
 LONG = {"quality"}

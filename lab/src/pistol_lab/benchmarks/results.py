@@ -41,6 +41,8 @@ class Size:
     quality_rows: int = 30_000  # the most rows to learn from
     quality_search: int = 2_000  # the most rows that a grid is searched on
     many_rows: int = 300_000  # the most rows to learn from
+    dask_rows: int = 1_000_000  # of the linear estimator on a cluster …
+    dask_kernel_rows: int = 200_000  # … and of the kernel estimator
     tables_splits: int = 3  # of each raw table
     tables_rows: int = 2_000  # the most rows to learn from
     files_rows: int = 300_000  # of each data file
@@ -81,6 +83,8 @@ TOY = Size(
     quality_rows=60,
     quality_search=50,
     many_rows=100,
+    dask_rows=300,
+    dask_kernel_rows=300,
     tables_splits=1,
     tables_rows=60,
     files_rows=300,

@@ -1,0 +1,1 @@
+"""Learning on a Dask cluster: what workers do, and how it is asked of them."""

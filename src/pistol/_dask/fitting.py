@@ -1,0 +1,188 @@
+"""`fit` on a cluster: which tasks there are, and what the client decides between them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+from sklearn.base import is_classifier
+
+from .._data import blocks as data
+from .._data.blocks import Survey
+from .._data.targets import LogScaler
+from .._training import spread_cells as cells
+from .._training import spread_linear as linear
+from .._training.fitted import Fitted
+from . import steps
+from .inputs import Blocks
+from .running import Run
+
+
+def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
+    """Learn from all blocks."""
+    blocks, n = given.parts, len(given.parts)
+    if run.fits(given.bytes):
+        blocks = run.start(blocks)
+    counted = [
+        run.task("survey", i, data.survey, block, is_classifier(estimator))
+        for i, block in enumerate(blocks)
+    ]
+    picked = [run.task("sample", i, data.sample, block, i, n) for i, block in enumerate(blocks)]
+    found = run.done(
+        [run.tree("survey", data.surveys, counted), run.tree("sample", data.samples, picked)],
+        "counting rows",
+    )
+    survey = _checked(run.result(found[0]))
+    user, (estimator, survey) = estimator, steps.weighted(estimator, survey)
+    total = steps.counts_of(survey)
+    if run.fits(survey.bytes) and blocks is given.parts:
+        blocks = run.start(blocks)
+    there = [i for i, rows in enumerate(survey.counts) if rows]
+    blocks = [blocks[i] for i in there]
+    firsts = [survey.starts()[i] for i in there]
+    limits = steps.family_of(estimator).limits
+    if total.rounds <= limits.few:
+        (whole,) = run.done([run.task("fit", 0, steps.fit_whole, user, blocks)], "learning")
+        return steps.as_plain(user, run.result(whole))
+    if limits.wide < 2**62:
+        start = run.task("choose", 0, steps.start_linear, estimator, survey, found[1])
+        keep = run.fits(2.0 * survey.bytes)
+        fitted = _linear(run, start, found[1], blocks, firsts, estimator.passes, keep)
+    else:
+        _check_cells(estimator, total.rounds, limits.few)
+        start = run.task("choose", 0, steps.start_cells, estimator, limits, survey, found[1])
+        fitted = _cells(run, start, found[1], blocks, firsts)
+    return steps.as_plain(user, fitted)
+
+
+def _checked(survey: Survey) -> Survey:
+    if not survey.counted:
+        raise ValueError("X has no rows whose weight is not zero")
+    if survey.labels is not None and len(survey.labels) < 2:
+        raise ValueError(
+            f"a classifier needs at least 2 classes; got {len(survey.labels)} class(es): "
+            f"{list(survey.labels)}"
+        )
+    return survey
+
+
+def _check_cells(estimator: Any, rounds: int, few: int) -> None:
+    """Many rows are learned in cells, which need kernels and passes that are ours to choose."""
+    fixed = [
+        f"{name}={getattr(estimator, name)!r}"
+        for name, free in (("kernel", "auto"), ("passes", "auto"))
+        if getattr(estimator, name) != free
+    ]
+    fixed += [f"orders={estimator.orders!r}"] if estimator.orders in (None, 1) else []
+    if fixed:
+        raise ValueError(
+            f"more than {few} rows ({rounds} here) are learned in cells, with kernel='auto', "
+            f"passes='auto' and orders other than 1 and None; got {', '.join(fixed)}"
+        )
+
+
+def _cells(run: Run, start: Any, sample: Any, blocks: list[Any], firsts: list[int]) -> Fitted:
+    """One tree from a sample, rows to their groups, and each group learned where it is."""
+    (ready,) = run.done([start], "choosing")
+    (outline,) = run.done([run.task("outline", 0, steps.outline, ready)], "choosing")
+    groups, probed = run.result(outline)
+    parts = [
+        run.task("split", i, steps.split, ready, block, first)
+        for i, (block, first) in enumerate(zip(blocks, firsts, strict=True))
+    ]
+
+    def rows(tree: int, group: int) -> list[Any]:
+        return [
+            run.task("pick", f"{tree}-{group}-{i}", steps.pick, part, tree, group)
+            for i, part in enumerate(parts)
+        ]
+
+    every = {(t, g): rows(t, g) for t, count in enumerate(groups) for g in range(count)}
+    probes = [run.task("probe", g, steps.probe, ready, g, every[0, g]) for g in probed]
+    race = run.task("race", 0, steps.race, ready, probes)
+    tasks = [
+        run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, own)
+        for (t, g), own in every.items()
+    ]
+    futures = run.done([race, *tasks, ready], "learning cells")
+    chosen, *grown, (model, shared) = run.gathered(futures)
+    starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
+    trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
+    fitted = cells.assembled(shared, chosen, trees)
+    return _adding_up(run, model, fitted, sample)
+
+
+def _adding_up(run: Run, model: Any, fitted: Fitted, sample: Any) -> Fitted:
+    """Expected counts add up on the sample, where counts are learned."""
+    if not isinstance(fitted.targets, LogScaler):
+        return fitted
+    (future,) = run.done([run.task("sums", 0, steps.adding_up, model, fitted, sample)], "adding up")
+    return run.result(future)
+
+
+def _linear(
+    run: Run,
+    start: Any,
+    sample: Any,
+    blocks: list[Any],
+    firsts: list[int],
+    passes: int | str,
+    keep: bool,
+) -> Fitted:
+    """Rounds of learners on all blocks, each from the mean of the one before."""
+    (ready,) = run.done([start], "choosing")
+    found = [
+        run.task("features", i, steps.features, ready, block) for i, block in enumerate(blocks)
+    ]
+    merged = run.tree("features", linear.merged_features, found)
+    ready = run.task("scaling", 0, steps.scaled, ready, merged)
+    (ready,) = run.done([ready], "scaling")
+    rows = [
+        run.task("rows", i, steps.prepared, ready, i, block, first)
+        for i, (block, first) in enumerate(zip(blocks, firsts, strict=True))
+    ]
+    held = [run.task("held", i, steps.part, pair, 1) for i, pair in enumerate(rows)]
+    learned = [run.task("learned", i, steps.part, pair, 0) for i, pair in enumerate(rows)]
+    futures = run.start([*held, *(learned if keep else [])])
+    held, learned = futures[: len(held)], futures[len(held) :] or learned
+    best, turns = None, linear.MOST if passes == "auto" else int(passes)
+    first = mean = None
+    for turn in range(turns):
+        mean, loss = _round(run, ready, mean, turn, learned, held)
+        first = first or mean
+        gain = 1.0 if best is None else 1.0 - loss / best.loss
+        if best is None or gain > 0 or passes != "auto":
+            best = _Best(mean, loss, turn + 1)
+        if gain < linear.GAIN and passes == "auto":
+            break
+    assert best is not None
+    (model, common), told, last = run.gathered([ready, first, best.mean])
+    fitted = linear.finished(common, told, last.weights, best.turns)
+    return _adding_up(run, model, fitted, sample)
+
+
+class _Best(NamedTuple):
+    """The round of the least loss so far."""
+
+    mean: Any
+    loss: float
+    turns: int
+
+
+def _round(
+    run: Run, ready: Any, start: Any, turn: int, learned: list[Any], held: list[Any]
+) -> tuple[Any, float]:
+    """One round: the mean of the models of all blocks, and its loss on held-out rows."""
+    each = [
+        run.task("block", f"{turn}-{i}", steps.learn_block, ready, start, i, turn, block)
+        for i, block in enumerate(learned)
+    ]
+    mean = run.tree(f"mean-{turn}", linear.merged, each)
+    losses = [
+        run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, block)
+        for i, block in enumerate(held)
+    ]
+    lost = run.tree(f"loss-{turn}", steps.sums, losses)
+    mean, lost = run.done([mean, lost], f"round {turn + 1}")
+    total, rounds = run.result(lost)
+    return mean, total / max(rounds, 1e-300)

@@ -1,0 +1,150 @@
+"""One call on a cluster: named tasks, a bar, what was moved, and what to do when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from uuid import uuid4
+from weakref import WeakSet
+
+import cloudpickle
+from dask import delayed
+from dask.utils import format_bytes, parse_bytes
+from distributed import Client, KilledWorker, as_completed
+
+ARITY = 8  # results that are merged at a time
+HELD = 0.3  # of the memory of all workers may hold blocks between two steps
+
+
+class Traffic(NamedTuple):
+    """What one `fit` has moved.
+
+    Bytes and messages between workers are those that the workers which are still there have counted.
+    """
+
+    tasks: int
+    client_bytes: int  # results that came to the client
+    worker_bytes: int  # between workers
+    worker_messages: int
+
+
+class Run:
+    """Tasks of one call. Names are seen on the dashboard; all are cancelled if the call ends early."""
+
+    def __init__(self, client: Client, bar: Callable[[str, int, int], None]) -> None:
+        self.client, self.bar, self.token = client, bar, uuid4().hex[:12]
+        self.futures: WeakSet[Any] = WeakSet()  # what nobody needs any more is released
+        self.tasks = self.client_bytes = 0
+
+    def task(self, name: str, number: Any, work: Callable[..., Any], *arguments: Any) -> Any:
+        """A task that is not submitted yet."""
+        self.tasks += 1
+        key = f"pistol-{name}-{self.token}-{number}"
+        return delayed(work, pure=False)(*arguments, dask_key_name=key)
+
+    def tree(self, name: str, merge: Callable[..., Any], parts: Sequence[Any]) -> Any:
+        """One result of many, merged a few at a time in the order of the blocks."""
+        level = 0
+        while len(parts) > 1 or not level:
+            parts = [
+                self.task(f"merge-{name}", f"{level}-{i}", merge, list(parts[i : i + ARITY]))
+                for i in range(0, len(parts), ARITY)
+            ]
+            level += 1
+        return parts[0]
+
+    def start(self, tasks: Sequence[Any]) -> list[Any]:
+        """Submit tasks."""
+        futures = self.client.compute(list(tasks), optimize_graph=False)
+        self.futures.update(futures)
+        return futures
+
+    def done(self, tasks: Sequence[Any], name: str) -> list[Any]:
+        """Submit tasks and wait for them; the results stay where they are."""
+        futures = self.start(tasks)
+        self.bar(name, 0, len(futures))
+        for count, future in enumerate(as_completed(futures), 1):
+            if future.status == "error":
+                future.result()
+            self.bar(name, count, len(futures))
+        return futures
+
+    def result(self, future: Any) -> Any:
+        """One result, brought to the client."""
+        found = future.result()
+        self.client_bytes += _size(found)
+        return found
+
+    def gathered(self, futures: Sequence[Any]) -> list[Any]:
+        """Results, brought to the client."""
+        found = self.client.gather(list(futures))
+        self.client_bytes += _size(found)
+        return found
+
+    def fits(self, size: float | None) -> bool:
+        """Whether blocks of so many bytes may stay in the memory of the workers."""
+        if size is None:
+            return False
+        limits = [
+            w["memory_limit"] for w in self.client.scheduler_info(n_workers=-1)["workers"].values()
+        ]
+        return not all(limits) or size <= HELD * sum(map(parse_bytes, limits))
+
+
+def _size(result: Any) -> int:
+    """Bytes of a result on its way; arrays are not copied."""
+    arrays: list[Any] = []
+    frame = cloudpickle.dumps(result, protocol=5, buffer_callback=arrays.append)
+    return len(frame) + sum(array.raw().nbytes for array in arrays)
+
+
+@contextmanager
+def running(client: Client, bar: Callable[[str, int, int], None]) -> Iterator[Run]:
+    """A run whose tasks end with the block, however it ends."""
+    run = Run(client, bar)
+    try:
+        yield run
+    except KilledWorker as error:
+        client.cancel(list(run.futures))
+        raise RuntimeError(_lost(error)) from error
+    except MemoryError as error:
+        client.cancel(list(run.futures))
+        raise MemoryError(f"a worker had no memory left: {error}. {SMALLER}") from error
+    except BaseException:
+        client.cancel(list(run.futures))
+        raise
+
+
+SMALLER = (
+    "Use smaller blocks (rechunk, repartition), fewer threads per worker, or a larger memory_limit"
+)
+
+
+def _lost(error: KilledWorker) -> str:
+    """What is known about workers that died again and again."""
+    task, limit = error.task, getattr(error.last_worker, "memory_limit", 0)
+    kind = str(task).split("-")[1] if str(task).startswith("pistol-") else str(task)
+    room = f" (limit {format_bytes(limit)})" if limit else ""
+    return (
+        f"workers died {error.allowed_failures + 1} times in the step {kind!r}. Most often their memory"
+        f"{room} is too small for the blocks. {SMALLER}"
+    )
+
+
+def counters(client: Client) -> dict[str, tuple[int, int]]:
+    """Bytes and messages that each worker has sent to others so far."""
+    return client.run(_counted, on_error="ignore")
+
+
+def _counted(dask_worker: Any) -> tuple[int, int]:
+    return (
+        int(dask_worker.transfer_outgoing_bytes_total),
+        int(dask_worker.transfer_outgoing_count_total),
+    )
+
+
+def moved(before: dict[str, Any], after: dict[str, Any]) -> tuple[int, int]:
+    """What was sent between two looks at the counters."""
+    pairs = [(before.get(worker, (0, 0)), now) for worker, now in after.items()]
+    return sum(b[0] - a[0] for a, b in pairs), sum(b[1] - a[1] for a, b in pairs)

@@ -1,0 +1,212 @@
+"""Cells that are learned on several machines.
+
+A sample of all rows chooses the scaling, the kernels and the metric, and is what the base is learned
+from. It also divides space into groups of cells. The rows of each group are brought together, and the
+group is learned where they are: its rows divide it into cells. Each step is a function of its arguments
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._compiled.threads import one_blas_thread, workers
+from .._compiled.types import Array, read_only
+from .._data.ordering import as_given, fingerprints, shuffled
+from .._learners import Cells, Dual, Rule
+from .._learners.cells import members
+from .._learners.models import Expansion
+from .._learners.trees import Tree, grafted, grow_tree
+from .batch import race_on_sample, scaled_work
+from .cells import PROBES, Cell, Chosen, Ground, _cell_learned, _ground, _race, _then
+from .families import Data
+from .fitted import Counts, Fitted, Online
+from .plan import Plan
+from .work import Problem, Setup, Work
+
+GROUP = 16  # cells of a group, where there are many rows
+FEWEST, MOST = 16, 1024  # groups
+
+
+class Shared(NamedTuple):
+    """What a sample has chosen for all rows."""
+
+    blank: Fitted
+    base: Expansion
+    rule: Rule
+    plan: Plan
+    size: float
+    seed: int
+    tops: list[Tree]  # one per tree; their cells are the groups
+    learned: Array  # fingerprints of the rows that the base has learned
+
+
+class Rows(NamedTuple):
+    """Scaled rows of a group with values of the base, and which of them the base has learned."""
+
+    data: Data
+    start: Array
+    known: Array
+
+
+class Grown(NamedTuple):
+    """What was learned of a group."""
+
+    tree: Tree
+    centres: list[Array]
+    learners: list[Dual]
+    online: Online
+
+
+def groups_of(rounds: float, cell: int) -> int:
+    """How many groups so many rounds have; it does not depend on the number of machines."""
+    fewest = min(FEWEST, rounds / (2 * cell))  # a group has more than one cell
+    return int(np.clip(rounds / (GROUP * cell), max(fewest, 1), MOST))
+
+
+def choose(
+    data: Data, problem: Problem, setup: Setup, plan: Plan, total: Counts, weight: float, ends: Any
+) -> Shared:
+    """What a sample of rows says about all `total` rows, whose weights add up to `weight`."""
+    task, size = problem.task.suited(data.Y, data.weight, ends), total.size
+    problem = problem._replace(task=task)
+    targets = task.scaler(data.Y, data.weight, ends)
+    work = scaled_work(data, as_given(data.weight, size), problem, setup, size, targets)
+    assert plan.race is not None
+    chosen, work = race_on_sample(work, plan.race)
+    seed = work.seed()
+    with workers(problem.family.n_jobs) as threads, one_blas_thread():
+        ground = _ground(work, chosen.number, chosen.fitted.passes, plan, seed, threads)
+    most = max(1, len(ground.order.rows) // groups_of(total.rounds, plan.cell))
+    Z = work.data.X[ground.order.rows]
+    tops = [grow_tree(Z, most, np.random.default_rng((seed, t))) for t in range(plan.orders or 1)]
+    some = work.data.X[ground.known], read_only(work.data.Y[ground.known])
+    blank = replace(work.blank, counts=total)
+    rule, learned = problem.rule(weight, size), np.unique(fingerprints(*some))
+    return Shared(blank, ground.base, rule, plan, size, seed, tops, learned)
+
+
+def split(shared: Shared, data: Data) -> list[dict[int, Rows]]:
+    """The rows of a block by groups, for each tree."""
+    blank = shared.blank
+    Z = blank.family.compact(blank.scaler.transform(data.X))
+    data = data._replace(X=Z, Y=blank.targets.transform(data.Y), weight=np.array(data.weight))
+    known = np.isin(fingerprints(Z, data.Y), shared.learned)
+    rows = Rows(data, shared.base.decide(Z), known)
+    return [{group: _some(rows, at) for group, at in members(top, Z)} for top in shared.tops]
+
+
+def _some(rows: Rows, at: Array) -> Rows:
+    return Rows(Data(*(part[at] for part in rows.data)), rows.start[at], rows.known[at])
+
+
+def together(parts: Sequence[Rows]) -> Rows:
+    """The rows of a group, one block after the other."""
+    X = [part.data.X for part in parts]
+    rows = sp.csr_array(sp.vstack(X)) if sp.issparse(X[0]) else np.concatenate(X)
+    rest = (np.concatenate(each) for each in zip(*(part.data[1:] for part in parts), strict=True))
+    Y, weight, ids = rest
+    start, known = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+    return Rows(Data(rows, read_only(Y), weight, ids), start, known)
+
+
+def _as_ground(shared: Shared, rows: Rows) -> Ground:
+    """What the cells of a group are learned from."""
+    blank = shared.blank
+    problem = Problem(blank.task, blank.family, partial(_fixed, shared.rule))
+    hashes, rounds = blank.family.content(rows.data), as_given(rows.data.weight, shared.size)
+    setup: Any = None  # nothing is left to set
+    work = Work(rows.data, rounds, hashes, problem, setup, shared.size, blank)
+    order = shuffled(hashes, rounds, 0)
+    return Ground(work, shared.base, rows.start, rows.known, order, shared.plan.cell)
+
+
+def _fixed(rule: Rule, *_: Any) -> Rule:
+    return rule
+
+
+def _seed(shared: Shared, tree: int, group: int) -> tuple[int, ...]:
+    return shared.seed, tree, group
+
+
+def probe(shared: Shared, group: int, parts: Sequence[Rows]) -> tuple[Cell, Array]:
+    """A cell of a group of the first tree, and which of its rows the base has learned."""
+    ground = _as_ground(shared, together(parts))
+    cells = ground.cells(grow_tree_of(ground, _seed(shared, 0, group)))
+    cell = max(cells, key=lambda cell: int((~ground.known[cell.rows]).sum()))
+    return cell, ground.known[cell.rows]
+
+
+def grow_tree_of(ground: Ground, seed: tuple[int, ...]) -> Tree:
+    """The partition of a group into cells."""
+    return grow_tree(
+        ground.work.data.X[ground.order.rows], ground.most, np.random.default_rng(seed)
+    )
+
+
+def probed(shared: Shared, groups: int) -> list[int]:
+    """The groups that a cell each is taken from to choose for all."""
+    order = np.random.default_rng(shared.seed).permutation(groups)
+    return [int(group) for group in order[:PROBES]]
+
+
+def choose_in_cells(shared: Shared, probes: Sequence[tuple[Cell, Array]]) -> Chosen:
+    """Kernels and passes with the least loss on held-out rows of some cells."""
+    starts = np.cumsum([0, *(len(known) for _, known in probes)])
+    cells = [
+        cell._replace(rows=np.arange(lo, lo + len(cell.rows)))
+        for (cell, _), lo in zip(probes, starts)
+    ]
+    data = cells[0].data
+    rows = Rows(data, cells[0].start, np.concatenate([known for _, known in probes]))
+    ground = _as_ground(shared, rows)
+    with workers(1) as threads, one_blas_thread():
+        return _race(ground, cells, shared.plan, shared.seed, threads)
+
+
+def learn_group(
+    shared: Shared, chosen: Chosen, tree: int, group: int, parts: Sequence[Rows]
+) -> Grown:
+    """Divide a group into cells and learn each of them."""
+    outputs = shared.base.coef.shape[1]
+    if not parts:  # no row was there but in the sample
+        nothing = Tree(np.array([-1]), np.zeros(1), np.zeros((1, 2), np.int64))
+        centre = np.zeros(shared.base.rows.shape[1], np.float32)
+        return Grown(
+            nothing, [centre], [Dual(shared.rule, shared.base.kernels, outputs, 1)], Online()
+        )
+    ground, seed = _as_ground(shared, together(parts)), _seed(shared, tree, group)
+    own = grow_tree_of(ground, seed)
+    cells, learners, online = ground.cells(own), [], Online()
+    with one_blas_thread():
+        for number, cell in enumerate(cells):
+            learner, chunk = _cell_learned(ground, cell, chosen, (*seed, number))
+            learners.append(learner)
+            online = _then(online, ground, cell, chunk) if tree == 0 else online
+    return Grown(own, [cell.centre for cell in cells], learners, online)
+
+
+def assembled(shared: Shared, chosen: Chosen, grown: Sequence[Sequence[Grown]]) -> Fitted:
+    """The model of all cells, given the groups of each tree."""
+    learners: list[Any] = []
+    for top, groups in zip(shared.tops, grown, strict=True):
+        tree = grafted(top, [group.tree for group in groups])
+        centres = [centre for group in groups for centre in group.centres]
+        own = [learner for group in groups for learner in group.learners]
+        for learner in own:
+            learner.rule = shared.rule
+        learners.append(Cells(tree, centres, own, shared.base))
+    sums = [sum(each) for each in zip(*(group.online for group in grown[0]), strict=True)]
+    return replace(
+        shared.blank,
+        learners=learners,
+        passes=chosen.passes,
+        online=Online(*sums),
+        temperature=chosen.temperature,
+    )
