@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext, suppress
@@ -144,18 +145,24 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return Learned(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was learned as in a model file, with the versions, unless it has functions of the user."""
+        """What was learned as in a model file, with the versions, if no function is in the way."""
         state = dict(vars(self))
         if "fitted_" in state:
             with suppress(ValueError):
                 state["fitted_"] = packed(self.fitted_)
         return state
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy without the way through words and arrays."""
+        new = memo[id(self)] = type(self).__new__(type(self))
+        new.__dict__.update(copy.deepcopy(vars(self), memo))
+        return new
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         known = state.get("fitted_")
         if isinstance(known, dict):
             state = state | {"fitted_": unpacked(type(self), known)}
-        vars(self).update(state)
+        self.__dict__.update(state)
 
     @property
     def n_features_in_(self) -> int:

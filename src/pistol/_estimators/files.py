@@ -73,7 +73,7 @@ def write_model(
 
 
 def packed(known: Fitted) -> dict[str, Any]:
-    """What was learned as words and arrays, for pickles and skops; ValueError where it has functions."""
+    """What was learned as words and arrays, for pickles and skops; ValueError if it has functions."""
     to = Written()
     with known.writing:
         parts = {

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import sleep
@@ -48,7 +49,7 @@ def reading(size: Size) -> Result:
         )
         megabytes = path.stat().st_size / MEGABYTE
     ours, theirs = found["ours"][0], found["theirs"][0]
-    assert (found["ours"][1].X != found["theirs"][1][0]).nnz == 0
+    assert (found["theirs"][1][0] != found["ours"][1].X).nnz == 0
     speed = megabytes / ours
     return Result(
         ours="pistol.files.read",
@@ -83,7 +84,7 @@ def files(size: Size) -> Result:
             workspace(arg_list=[*options, "--pistol"]).finish()
 
         runs: dict[str, Callable[[], Any]] = {
-            kind: lambda kind=kind: learn(paths[kind]) for kind in paths
+            kind: partial(learn, path) for kind, path in paths.items()
         }
         for run in runs.values():  # warm
             run()
@@ -190,7 +191,8 @@ def model_files(folder: Path, size: Size) -> tuple[tuple[str, float], float]:
     X, y = rng.normal(size=(200, d)), rng.integers(2, size=200)
     model = PistolClassifier(kernel="rbf", passes=1, orders=None).fit(X, y)
     short = finished(model.fitted_)
-    small = short.learners[0].model()
+    over: Any = short.learners[0]
+    small: Any = over.model()
     many = replace(
         small,
         ids=np.arange(n),
@@ -198,7 +200,7 @@ def model_files(folder: Path, size: Size) -> tuple[tuple[str, float], float]:
         sq=np.ones(n),
         coef=rng.normal(size=(1, 1, n)),
     )
-    model.fitted_ = replace(short, learners=[replace(short.learners[0], made=many)])
+    model.fitted_ = replace(short, learners=[replace(over, made=many)])
     path, one = folder / "many.pistol", folder / "one.svm"
     model.save(path, predict_only=True)
     write_svmlight(one, X[:1], y[:1].astype(float))
