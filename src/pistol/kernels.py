@@ -93,9 +93,9 @@ def polynomial(K, s_sq, a_sq, theta, coef, G):
 
 @loop(_tile, fastmath={"contract"})
 def bounded_poly(K, s_sq, a_sq, theta, coef, G):
-    """(γ ⟨s', a'⟩)^degree, where rows longer than √c₀ are shortened to it."""
+    """(γ ⟨s', a'⟩)^degree for degrees up to 3, where rows longer than √c₀ are shortened to it."""
     gamma, degree, most = theta[0], int(theta[1]), theta[2]
-    one = K.dtype.type(1.0)
+    odd, twice, one = degree % 2 == 1, degree >= 2, K.dtype.type(1.0)
     shrunk = np.empty_like(a_sq)
     for i in range(len(a_sq)):
         shrunk[i] = gamma * (np.sqrt(most / a_sq[i]) if a_sq[i] > most else one)
@@ -103,10 +103,7 @@ def bounded_poly(K, s_sq, a_sq, theta, coef, G):
         k, s = K[n], np.sqrt(most / s_sq[n]) if s_sq[n] > most else one
         for i in range(len(k)):
             base = k[i] * s * shrunk[i]
-            value = one
-            for _ in range(degree):
-                value *= base
-            k[i] = value
+            k[i] = (base if odd else one) * (base * base if twice else one)
         _accumulate(G, coef[n], k)
 
 

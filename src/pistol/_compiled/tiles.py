@@ -60,12 +60,12 @@ def scores(
 ) -> tuple[Array, list[Any]]:
     """Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (kernels, columns, rows of A).
 
-    Tiles are made and summed in the precision of the rows, and added up in float64. Tasks that have
-    to be done anyway can be handed in, to be run by the same threads; what they return comes second.
+    Tiles are made and summed in the precision of the support rows, and added up in float64. Tasks
+    that have to be done anyway can be handed in, to be run by the same threads; what they return
+    comes second.
     """
-    columns, given = coef.shape[2], np.result_type(S.dtype, A.dtype)
-    largest = max(s_sq.max(initial=0.0), a_sq.max(initial=0.0))
-    dtype = np.result_type(*(kernel.precision(given, largest) for kernel in kernels))
+    columns, largest = coef.shape[2], max(s_sq.max(initial=0.0), a_sq.max(initial=0.0))
+    dtype = np.result_type(*(kernel.precision(S.dtype, largest) for kernel in kernels))
     block = Block(A.astype(dtype, copy=False))
     size = np.abs(coef).max(axis=1, initial=0.0)  # coefficients may be larger than float32 can be
     size = np.where(size > 0, size, 1.0)

@@ -33,6 +33,7 @@ from .._data.seen import seen_in, sparsely_wide
 from .._data.sums import MIXED, SUMS
 from .._data.validation import check_choice, check_count, check_gram, check_number
 from .._learners import Coordinates, Dual, Gram, GramRun, Learner, Primal, RowsRun, Rule
+from .._learners.models import Expansion
 from ..kernels import NAMES, Kernel, get_kernel, scale_gamma
 from .plan import Limits
 from .race import Run
@@ -131,6 +132,9 @@ class Family(Protocol):
 
     def compact(self, Z: Any) -> Any:
         """Scaled rows as they are kept where there are many."""
+
+    def compact_model(self, model: Any) -> Any:
+        """A model as it predicts."""
 
     def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
         """The scaler of a stream before its first row, and statistics if it will be revised."""
@@ -298,6 +302,11 @@ class KernelFamily:
         """Scaled rows in float32, which loses nothing that matters."""
         return Z.astype(np.float32) if self.auto else Z
 
+    def compact_model(self, model: Any) -> Any:
+        """With scaled support rows in float32, in which predictions are then computed."""
+        small = isinstance(model, Expansion) and self.scaling
+        return replace(model, rows=self.compact(model.rows)) if small else model
+
     def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
         """Rows as they are, until the first look."""
         d = X.shape[1]
@@ -422,6 +431,10 @@ class LinearFamily:
     def compact(self, Z: Any) -> Any:
         """The rows as they are."""
         return Z
+
+    def compact_model(self, model: Any) -> Any:
+        """The model as it is."""
+        return model
 
     def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
         """Rows as they are, until the first look."""

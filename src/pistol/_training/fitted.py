@@ -152,7 +152,7 @@ class Fitted:
             with self.writing:  # no half-way model of a stream that is learning right now
                 played = [learner for learner in self.learners if learner.t > 0]
                 models: list[Any] = [learner.model() for learner in played or self.learners]
-                self._made.append(mean_model(models))
+                self._made.append(self.family.compact_model(mean_model(models)))
         return self._made[0]
 
     def forget_model(self) -> None:

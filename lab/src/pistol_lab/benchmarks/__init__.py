@@ -26,8 +26,9 @@ from .linear import asgd, online, sgd
 from .many import many
 from .quality import check
 from .results import FULL, TOY, Result, Session, Size
+from .shares import shares
 from .tables import tables
-from .vowpal import vw
+from .vowpal import news, vw
 
 __all__ = [
     "BENCHMARKS",
@@ -49,9 +50,11 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "svm-wisdm": svm_wisdm,
     "svm-a9a": svm_a9a,
     "engine": engine,
+    "shares": shares,
     "classes": classes,
     "million": million,
     "vw": vw,
+    "news20": news,
     "sgd": sgd,
     "online": online,
     "asgd": asgd,

@@ -37,6 +37,17 @@ def a9a(size: Size) -> Split:
     return Split(X[:n], y[:n], X[n:], y[n:], STAND_IN)
 
 
+def news20(size: Size) -> Split:
+    """The news20 data, sparse and wide; a toy has random rows of fifty features among 20,000."""
+    if not size.toy:
+        ((X, y, _),) = data.read("news20.binary")
+        return Split(X[: size.news20_rows], y[: size.news20_rows], X, y)
+    rng, n, d = np.random.default_rng(0), size.news20_rows, 20_000
+    X = sp.random(n, d, 50 / d, "csr", random_state=rng)
+    y = np.where(X @ rng.normal(size=d) > 0, 1.0, -1.0)
+    return Split(X, y, X, y, STAND_IN)
+
+
 def wisdm(size: Size) -> Split:
     """The wisdm_fft data, dense float32, activities 1, 3, 5 against 2, 4, 6."""
     if size.toy:
