@@ -52,7 +52,7 @@ class _Follower:
 
     def __init__(self, learner: Any, drift: bool) -> None:
         self.learner, self.drift, self.n, self.drifts = learner, drift, 0, 0
-        self.challengers = Challengers()
+        self.challengers: Any = Challengers()
 
     def learn(self, x: Any, y: tuple[float, ...]) -> None:
         """Learn an event; a challenger that does better takes over."""

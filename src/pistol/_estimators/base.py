@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -404,9 +404,9 @@ def settings_of(estimator: Any) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _names(cls: Hashable) -> list[str]:
+def _names(cls: Any) -> list[str]:
     """The parameters of an estimator's class, which take a while to look up."""
-    return cls._get_param_names()  # type: ignore[attr-defined]
+    return cls._get_param_names()
 
 
 def _check_settings(settings: dict[str, Any], before: dict[str, Any]) -> None:

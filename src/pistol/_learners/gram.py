@@ -192,5 +192,7 @@ class GramRun:
     def learner(self, kept: Any = None) -> Dual:
         """A learner that can go on with other rows, from a snapshot if one is given."""
         coef, u, S = kept or self.snapshot()
-        rest = coef, u, S, self.n_jobs, self.max_support
-        return Dual.resume(self.rule, self.kernels, *self._learned(), *rest)
+        Z, ids = self._learned()
+        return Dual.resume(
+            self.rule, self.kernels, Z, ids, coef, u, S, self.n_jobs, self.max_support
+        )

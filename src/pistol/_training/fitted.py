@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, NamedTuple
@@ -74,6 +74,15 @@ def _added(curve: Array, before: Array, r: Array, errors: Array) -> Array:
     sums[: len(curve)] = curve
     np.add.at(sums, place, np.column_stack([r, r * errors]))
     return sums
+
+
+def joined(parts: Sequence[Online]) -> Online:
+    """The sums over parts that were learned beside each other."""
+    curve = np.zeros((max(len(part.curve) for part in parts), 2))
+    for part in parts:
+        curve[: len(part.curve)] += part.curve
+    rounds, loss, error = (sum(each) for each in list(zip(*parts, strict=True))[:3])
+    return Online(rounds, loss, error, curve)
 
 
 def learned_before(r: Array, start: float = 0.0) -> Array:

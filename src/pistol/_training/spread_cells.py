@@ -26,7 +26,7 @@ from .._learners.trees import Tree, grafted, grow_tree
 from .batch import race_on_sample, scaled_work
 from .cells import PROBES, Cell, Chosen, Ground, _cell_learned, _ground, _race, _then
 from .families import Data
-from .fitted import Counts, Fitted, Online
+from .fitted import Counts, Fitted, Online, joined
 from .plan import Plan
 from .work import Problem, Setup, Work
 
@@ -202,11 +202,10 @@ def assembled(shared: Shared, chosen: Chosen, grown: Sequence[Sequence[Grown]]) 
         for learner in own:
             learner.rule = shared.rule
         learners.append(Cells(tree, centres, own, shared.base))
-    sums = [sum(each) for each in zip(*(group.online for group in grown[0]), strict=True)]
     return replace(
         shared.blank,
         learners=learners,
         passes=chosen.passes,
-        online=Online(*sums),
+        online=joined([group.online for group in grown[0]]),
         temperature=chosen.temperature,
     )

@@ -26,7 +26,7 @@ from .._data.seen import WIDE, Seen
 from .._learners import Chunk, Rule
 from .._learners.models import Linear
 from .families import Data
-from .fitted import Counts, Fitted, Online
+from .fitted import Counts, Fitted, Online, joined, learned_before
 from .tasks import summed_loss
 from .work import Problem, Setup
 
@@ -157,7 +157,8 @@ def learn_block(common: Common, start: Array | None, number: int, turn: int, blo
     with one_blas_thread():
         for chunk in learner.play(data.X, data.Y, order, r):
             if turn == 0:
-                online = online.then(chunk, data.Y, blank.task, blank.targets, common.rule)
+                before = learned_before(chunk.r, learner.t - float(chunk.r.sum()))
+                online = online.then(chunk, data.Y, blank.task, blank.targets, common.rule, before)
     t = float(r.sum())
     return Mean(learner.model().weights * t, t, online)
 
@@ -167,7 +168,7 @@ def merged(parts: Sequence[Mean]) -> Mean:
     total = parts[0].total.copy()
     for part in parts[1:]:
         total += part.total
-    online = Online(*(sum(each) for each in zip(*(part.online for part in parts), strict=True)))
+    online = joined([part.online for part in parts])
     return Mean(total, sum(part.rounds for part in parts), online)
 
 

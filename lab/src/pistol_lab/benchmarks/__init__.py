@@ -18,8 +18,8 @@ from ..protocol import Job, SkipError
 from ..store import Store
 from . import quality, report
 from .budget import budget
-from .files import files, reading
 from .cluster import dask
+from .files import files, reading
 from .growth import growth
 from .kernels import classes, engine, million, svm_a9a, svm_wisdm
 from .linear import asgd, online, sgd
