@@ -24,7 +24,8 @@ from pistol._data import blocks as _blocks  # noqa: E402
 from pistol._data.files.basics import Chunk  # noqa: E402
 from pistol._learners import Cells  # noqa: E402
 from pistol._learners.trees import grafted, grow_tree  # noqa: E402
-from pistol._training.families import KernelFamily, LinearFamily  # noqa: E402
+from pistol._training.kernel_family import KernelFamily  # noqa: E402
+from pistol._training.linear_family import LinearFamily  # noqa: E402
 from pistol._training.plan import Limits  # noqa: E402
 from pistol.dask import (  # noqa: E402
     DaskLinearPistolClassifier,

@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 
 from pistol import LinearPistolClassifier, LinearPistolRegressor, PistolClassifier, PistolRegressor
 from pistol._learners import Cells
-from pistol._training import families
+from pistol._training import kernel_family, linear_family
 from pistol._training.plan import Limits
 
 CLASSIFIERS = [PistolClassifier, LinearPistolClassifier]
@@ -205,8 +205,8 @@ def test_where_a_race_is_on_a_sample_or_not_at_all_there_is_one_order(make, monk
     X, y = data(300)
     y = for_task(make, y, 3)
     few = Limits(few=200, sample=150, most_repeats=10, repeated=50_000)
-    monkeypatch.setattr(families.KernelFamily, "limits", few)
-    monkeypatch.setattr(families.LinearFamily, "limits", Limits(few=200))
+    monkeypatch.setattr(kernel_family.KernelFamily, "limits", few)
+    monkeypatch.setattr(linear_family.LinearFamily, "limits", Limits(few=200))
     many = make(random_state=0).fit(X, y)
     assert len(many.fitted_.learners) == 1
     assert many.score(X, y) > 0.75

@@ -19,7 +19,7 @@ from pistol import (
     PistolRegressor,
     TableWarning,
 )
-from pistol._training.families import KernelFamily
+from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits
 
 MAIN = [PistolClassifier, PistolRegressor, LinearPistolClassifier, LinearPistolRegressor]

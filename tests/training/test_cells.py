@@ -13,8 +13,8 @@ from pistol import PistolClassifier, PistolRegressor
 from pistol._learners import Cells, Patchwork
 from pistol._training import cells as _cells
 from pistol._training.cells import CellsRun
-from pistol._training.families import KernelFamily
 from pistol._training.forms import FormError, Source, Written
+from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits, make_plan
 from pistol._training.saved_cells import TREE
 

@@ -13,7 +13,7 @@ from pistol._data.metric import Weighted
 from pistol._data.ordering import Rounds
 from pistol._data.scaling import Unscaled
 from pistol._learners import Rule
-from pistol._training import batch, families, metric
+from pistol._training import batch, families, kernel_family, metric
 from pistol._training.race import Contest, Folds
 from pistol.losses import REGRESSION_LOSSES
 
@@ -68,7 +68,7 @@ def test_targets_of_held_out_rows_do_not_change_the_metric_of_their_fold():
         with workers(1) as threads:
             falling = count(0, -1)  # every race beats the one before
             contest = Contest(data.Y, folds, lambda P, falling=falling: next(falling), threads)
-            family = families.KernelFamily("auto")
+            family = kernel_family.KernelFamily("auto")
             every = metric.levels(contest, family, data, Unscaled(4), rule, 8)
             weights.append(next(lv.weights for lv in every if lv.weights is not None))
     assert_array_equal(weights[0][0], weights[1][0])

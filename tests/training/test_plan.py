@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pistol._training.families import KernelFamily, LinearFamily
+from pistol._training.kernel_family import KernelFamily
+from pistol._training.linear_family import LinearFamily
 from pistol._training.plan import Limits, Plan, Race, make_plan
 
 PAGE = Path(__file__).parents[2] / "docs" / "nothing-to-tune.md"

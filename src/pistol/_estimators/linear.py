@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._training.families import LinearFamily
+from .._training.linear_family import LinearFamily
 from .._training.tasks import classification, regression
 from ..losses import Loss
 from . import views

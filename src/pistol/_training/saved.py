@@ -24,10 +24,10 @@ from .._data.targets import LogScaler, Recent, TargetScaler
 from .._learners import Cells, Coordinates, Dual, Finished, Patchwork, Primal
 from .._learners.models import Expansion, Linear
 from .drift import Challengers, Duel
-from .families import LinearFamily
 from .fitted import Counts, Fitted, Online, Stream, Window, challenging
 from .forms import FLAG, Either, Many, Maybe, Number, Numbers, OneOf, Record, Rows, Sized, Source
 from .labels import LABELS
+from .linear_family import LinearFamily
 from .saved_cells import LEARNERS, LEARNING
 from .saved_encoder import ENCODER, TEXT
 from .saved_learners import COUNT, LOSS, NOT_NEGATIVE, POSITIVE, WIDTH
