@@ -293,7 +293,7 @@ def _encoded(
 
 def _settings(estimator: Any) -> dict[str, Any]:
     """The parameters as they are now, whatever happens to them later."""
-    given = {name: getattr(estimator, name) for name in _names(type(estimator))}
+    given = {name: getattr(estimator, name) for name in _names(type(estimator))}  # type: ignore[arg-type]
     return {name: dict(x) if isinstance(x, dict) else x for name, x in given.items()}
 
 

@@ -8,11 +8,12 @@ that it has learned before its data changed their scale.
 
 from .cells import Cells, Patchwork
 from .coordinates import Coordinates
-from .dual import Dual, diagonal
+from .dual import Dual
 from .finished import Finished
 from .gram import Gram, GramRun
 from .primal import Primal, RowsRun
 from .rule import AVERAGES, Chunk, Rule
+from .support import diagonal
 
 __all__ = [
     "AVERAGES",

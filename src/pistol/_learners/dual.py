@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,60 +13,15 @@ from .._compiled.rows import like, sq_norms
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.tiles import BLOCK, kernel_values, scores
 from .._compiled.types import Array, BlockValues, Rounds, Scalars
-from ..kernels import Kernel, bounded_poly, exponential, gaussian, precomputed_base
+from ..kernels import Kernel, precomputed_base
 from .models import Expansion
 from .rule import Chunk, Rule
 from .span import Span, spans
 from .storage import Growing, Store
+from .support import Start, Support, diagonal
 
 SETTLED = 16  # rounds after which f is worth keeping when its kernels change
 LENGTHS = np.linspace(0.0, 1.0, 65)  # of g, after its kernels have changed
-MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
-
-
-class Support(NamedTuple):
-    """What is kept of every support row, in arrays that grow together."""
-
-    rows: Store
-    sq: Growing  # ‖x‖²
-    ids: Growing  # numbers of the rows
-    coef: Growing  # -Σ s, per output: coefficients of g
-    moved: Growing  # Σ |s|, per output
-    u: Growing  # see `_compiled.loops`, per kernel and output
-
-    @classmethod
-    def none(cls, kernels: int, outputs: int) -> Support:
-        """No support rows yet; how their features are stored shows with the first rows."""
-        each = Growing((outputs,)), Growing((outputs,)), Growing((kernels, outputs))
-        return cls(Store(np.empty((0, 0))), Growing(), Growing((), np.int64), *each)
-
-    def append(self, *values: Any) -> None:
-        """Add support rows, given what is kept of them."""
-        growing: Any
-        for growing, x in zip(self, values, strict=True):
-            growing.append(x)
-
-    def mark(self) -> Any:
-        """What `restore` needs, as long as rows are only added."""
-        return [growing.mark() for growing in self]
-
-    def restore(self, mark: Any) -> None:
-        """Be as at the time of the mark."""
-        growing: Any
-        for growing, was in zip(self, mark, strict=True):
-            growing.restore(was)
-
-    def truncate(self, n: int) -> None:
-        """Forget all support rows but the first n."""
-        for growing in self:
-            growing.truncate(n)
-
-
-class Start(NamedTuple):
-    """f_0 as an expansion over the support rows, and a constant per output."""
-
-    coef: Growing  # per kernel and output
-    offset: Array
 
 
 class Dual:
@@ -501,14 +456,3 @@ def _starts(Z: Any) -> range:
 def _size(f: Array, weight: Array) -> Array:
     """The root mean square of every output's values."""
     return np.sqrt((weight * np.square(f)).sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300))
-
-
-def diagonal(kernel: Kernel, K: Array, sq: Array, projected: bool = False) -> Array:
-    """k(x, x) of rows whose values among each other leave room for arithmetic."""
-    bounded = kernel.map in (gaussian, exponential, bounded_poly)
-    if not bounded and not float(np.abs(K).max(initial=0.0)) <= MAX_VALUE:
-        raise ValueError(f"kernel values may be at most {MAX_VALUE}; got {np.abs(K).max():g}")
-    k_xx = K.diagonal().copy() if projected else kernel.diagonal(K, sq, kernel.theta)
-    if not (k_xx >= 0).all():
-        raise ValueError(f"a kernel needs k(x, x) >= 0; got {k_xx.min()}")
-    return k_xx

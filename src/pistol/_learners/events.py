@@ -50,10 +50,11 @@ from .._compiled.types import (
 from ..kernels import Kernel
 from ..losses import Loss
 from .coordinates import Coordinates
-from .dual import Dual, diagonal
+from .dual import Dual
 from .primal import Primal
 from .rule import Rule
 from .storage import Store
+from .support import diagonal
 
 REAL = np.dtype(np.float64)
 

@@ -30,9 +30,10 @@ from ..kernels import (
     laplacian,
     precomputed_base,
 )
-from .dual import Dual, diagonal
+from .dual import Dual
 from .models import Expansion
 from .rule import Rule
+from .support import diagonal
 
 RADIAL = (gaussian, exponential)
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing

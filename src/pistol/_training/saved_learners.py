@@ -11,9 +11,9 @@ from .._compiled.loops import FIELDS, GROWTHS
 from .._compiled.rows import sq_norms
 from .._compiled.types import Scalars
 from .._learners import AVERAGES, Coordinates, Dual, Patchwork, Primal, Rule
-from .._learners.dual import Start, Support
 from .._learners.models import Expansion, Linear
 from .._learners.storage import Growing, Store
+from .._learners.support import Start, Support
 from ..kernels import KERNELS, Kernel, get_kernel, precomputed_base
 from ..losses import LOSSES, Loss, built_in
 from ..potentials import POTENTIALS
