@@ -62,9 +62,8 @@ class _Follower:
 
     def _challenge(self, x: Any, y: tuple[float, ...], lost: float) -> None:
         complete = self.n % STEP == 0
-        duels = tuple(
-            duel.then(lost - duel.learner.learn(x, y), complete) for duel in self.challengers.duels
-        )
+        known: Any = self.challengers.duels
+        duels = tuple([duel.then(lost - duel.learner.learn(x, y), complete) for duel in known])
         found = Challengers(self.challengers.age, duels)
         if complete:
             winner = found.winner()
@@ -79,7 +78,8 @@ class _Follower:
 
     def add_outputs(self, outputs: int, first: int) -> None:
         """Go on with more outputs."""
-        for learner in (self.learner, *(duel.learner for duel in self.challengers.duels)):
+        known: Any = self.challengers.duels
+        for learner in (self.learner, *(duel.learner for duel in known)):
             learner.add_outputs(outputs, first)
 
 

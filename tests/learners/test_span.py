@@ -185,11 +185,13 @@ def test_equal_rows_and_rows_of_zeros_are_no_harm():
         assert np.isfinite(model.decision_function([[0.0, 0.0], [1.0, 1.0], [5.0, -3.0]])).all()
 
 
-def test_after_fit_no_more_rows_are_added():
-    X, y = rows(2, n=40)
-    model = PistolClassifier(max_support=5, passes=1, orders=1, random_state=0).fit(X, y)
-    assert model.n_support_ > 5  # the rows bound it
+def test_fit_with_passes_keeps_to_it_and_after_a_race_no_rows_are_added():
+    X, y = rows(2, n=24)
+    given = PistolClassifier(max_support=5, passes=2, orders=1, random_state=0).fit(X, y)
+    assert given.n_support_ <= 5
+    model = PistolClassifier(max_support=5, orders=2, random_state=0).fit(X, y)
     n = model.n_support_
+    assert n > 5  # the rows bound it
     assert model.partial_fit(X + 0.01, y).n_support_ <= n
 
 

@@ -1,4 +1,4 @@
-"""What a learner keeps of its support rows, and where its function began."""
+"""What is kept of support rows, and k(x, x) of the rows that may become some."""
 
 from __future__ import annotations
 
