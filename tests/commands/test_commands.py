@@ -222,7 +222,11 @@ def test_an_interrupted_fit_leaves_no_model(folder, tmp_path, monkeypatch):
 
 def test_a_picture_of_the_learning_curve(folder, tmp_path):
     picture, out = tmp_path / "curve.png", tmp_path / "m.pistol"
-    run("train", folder / "rows.csv", "-o", out, "--stream", "--plot", picture)
+    for way in ("--stream", "--whole"):
+        run("train", folder / "rows.csv", "-o", out, way, "--passes", 1, "--plot", picture)
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        picture.unlink()
+    run("inspect", out, "--picture", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -1,6 +1,7 @@
 """Tables from files: CSV, Parquet, Arrow, NumPy."""
 
 import gzip
+import io
 
 import numpy as np
 import pytest
@@ -97,3 +98,40 @@ def test_matrices(tmp_path):
     np.save(path, np.array([{"code": 1}], object), allow_pickle=True)
     with pytest.raises(DataFileError, match="no file of numbers"):
         read(path)
+
+
+def test_a_value_that_does_not_fit_its_column_is_a_malformed_line(tmp_path):
+    """Types are learned from the first piece; what comes later is named, or left out."""
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,y\n" + '1.5,"x\ny",0\n' * 250_000 + "spam,x,1\n2,z,1\n")
+    with pytest.raises(DataFileError, match=r"line 500002: column 'a' should hold a number.*spam"):
+        read(path)
+    parts = chunks(path, on_error="skip")
+    assert sum(len(y) for _, y, _ in parts) == 250_001
+    assert parts.skipped == 1
+
+
+def test_rows_without_a_target_are_malformed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,y\n1,up\n2,\n3,down\n")
+    with pytest.raises(DataFileError, match="row 2: column 'y' has no value"):
+        read(path)
+    assert read(path, on_error="skip").y.tolist() == ["up", "down"]
+
+
+def test_a_first_line_of_numbers_is_data(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1.5,2,0\n3,4,1\n")
+    assert read(path).y.tolist() == [0, 1]
+    path.write_text("0,1,2\n3,4,1\n")  # numbered columns
+    assert read(path).y.tolist() == [1]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.arrow", "a.ipc"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_pipe_may_hold_any_format(tmp_path, monkeypatch, name, pack):
+    path = write(TABLE, tmp_path / name)
+    kind = "arrow" if name.endswith("ipc") else name[2:]
+    content = io.BufferedReader(io.BytesIO(pack(path.read_bytes())))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(content))
+    assert read("-", format=kind).y.tolist() == [10, 20, 30, 40]
