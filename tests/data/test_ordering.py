@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis.strategies import floats, integers, lists
 
+from pistol._data import seen
 from pistol._data.ordering import (
     FREE,
     PER_ROW,
@@ -226,3 +227,17 @@ def test_rows_that_are_alike_in_coarse_steps_are_told_apart():
         rows[shuffled(content(rows, Y, ones), as_given(ones), 3).rows] for rows in (X, X[::-1])
     )
     assert (first == second).all()
+
+
+@given(seed=integers(0, 10**6))
+def test_features_that_do_not_occur_change_no_hash(seed):
+    """Very wide rows are hashed without them; the others keep their numbers."""
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((20, 40), density=0.05, format="csr", rng=rng)
+    Y, ones = rng.normal(size=(20, 1)), np.ones(20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seen, "WIDE", 1)
+        patch.setattr(seen, "OFTEN", 10**9)
+        assert seen.sparsely_wide(X)
+        narrow = content(X, Y, ones)
+    assert (narrow == content(X, Y, ones)).all()

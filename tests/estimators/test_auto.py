@@ -8,6 +8,7 @@ from sklearn.base import is_classifier
 
 from pistol import LinearPistolClassifier, LinearPistolRegressor, PistolClassifier, PistolRegressor
 from pistol._learners import Cells
+from pistol._learners.models import mean_model
 from pistol._training import kernel_family, linear_family
 from pistol._training.plan import Limits
 
@@ -248,3 +249,14 @@ def test_a_class_of_one_row(make):
     model = make(random_state=0).fit(X, y)
     assert model.predict_proba(X).shape == (60, 2)
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+@kernel_machines
+def test_predictions_in_float32_are_those_in_float64_but_for_rounding(make):
+    X, y = data(n=150)
+    model = make(random_state=0).fit(X, np.sign(y) if make is PistolClassifier else y)
+    exact = mean_model([learner.model() for learner in model.fitted_.learners])
+    Z = model.fitted_.scaler.transform(X)
+    small, large = model.fitted_.model().decide(Z), exact.decide(Z)
+    assert model.fitted_.model().rows.dtype == np.float32
+    assert_allclose(small, large, atol=1e-5 * np.abs(large).max())
