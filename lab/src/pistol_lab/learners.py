@@ -6,6 +6,7 @@ This is the one module of the lab that uses private names of the library.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from pistol._compiled.types import read_only
 from pistol._learners import Coordinates, Dual, Primal, Rule
 from pistol._learners.events import KernelEvents, LinearEvents
+from pistol._training.saved import finished
 from pistol.kernels import gaussian, get_kernel
 from pistol.losses import LOSSES, Loss
 
@@ -109,3 +111,19 @@ def gaussian_tile(m: int, n: int) -> Callable[[], Any]:
     ones, theta = np.ones(m, np.float32), np.array([0.5, 3, 0], np.float32)
     s_sq, a_sq, theta, G = read_only(ones), read_only(ones[:n]), read_only(theta), 0 * K[:1]
     return lambda: gaussian(K, s_sq, a_sq, theta, coef, G)
+
+
+def of_support(model: Any, rows: Any, coef: Any) -> None:
+    """Give a kernel machine of one kernel and one output other support rows; it learns no more."""
+    short = finished(model.fitted_)
+    over: Any = short.learners[0]
+    old = over.model()
+    n = len(rows)
+    new = replace(
+        old,
+        ids=np.arange(n),
+        rows=np.asarray(rows, old.rows.dtype),
+        sq=np.square(rows).sum(axis=1),
+        coef=np.asarray(coef)[None, None],
+    )
+    model.fitted_ = replace(short, learners=[replace(over, made=new)])

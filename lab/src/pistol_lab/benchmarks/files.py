@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,9 +17,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from pistol import LinearPistolClassifier, PistolClassifier, load
-from pistol._training.saved import finished
 from pistol.files import chunks, read
 
+from ..learners import of_support
 from ..measure import best_of, race
 from ..protocol import SkipError, peer
 from .results import Line, Result, Size
@@ -190,17 +189,7 @@ def model_files(folder: Path, size: Size) -> tuple[tuple[str, float], float]:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, d)), rng.integers(2, size=200)
     model = PistolClassifier(kernel="rbf", passes=1, orders=None).fit(X, y)
-    short = finished(model.fitted_)
-    over: Any = short.learners[0]
-    small: Any = over.model()
-    many = replace(
-        small,
-        ids=np.arange(n),
-        rows=rng.normal(size=(n, d)).astype(small.rows.dtype),
-        sq=np.ones(n),
-        coef=rng.normal(size=(1, 1, n)),
-    )
-    model.fitted_ = replace(short, learners=[replace(over, made=many)])
+    of_support(model, rng.normal(size=(n, d)), rng.normal(size=n))
     path, one = folder / "many.pistol", folder / "one.svm"
     model.save(path, predict_only=True)
     write_svmlight(one, X[:1], y[:1].astype(float))
