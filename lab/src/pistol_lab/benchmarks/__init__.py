@@ -19,6 +19,7 @@ from ..store import Store
 from . import quality, report
 from .budget import budget
 from .cluster import dask
+from .encoding import encoding
 from .files import files, reading
 from .growth import growth
 from .kernels import classes, engine, million, svm_a9a, svm_wisdm
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "budget": budget,
     "many": many,
     "tables": tables,
+    "encoding": encoding,
     "reading": reading,
     "files": files,
     "dask": dask,

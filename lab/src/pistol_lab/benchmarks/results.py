@@ -49,6 +49,7 @@ class Size:
     dask_kernel_rows: int = 200_000  # … and of the kernel estimator
     tables_splits: int = 3  # of each raw table
     tables_rows: int = 2_000  # the most rows to learn from
+    encoding_rows: int = 1_000_000
     files_rows: int = 300_000  # of each data file
     files_support: int = 100_000  # rows of the model that is loaded
     memory_mb: int = 250  # text through a pipe; then four times as much
@@ -95,6 +96,7 @@ TOY = Size(
     dask_kernel_rows=300,
     tables_splits=1,
     tables_rows=60,
+    encoding_rows=300,
     files_rows=300,
     files_support=500,
     memory_mb=1,
