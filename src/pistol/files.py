@@ -109,4 +109,4 @@ def read(paths: Any, **options: Any) -> Chunk:
     >>> from pistol.files import read
     >>> X, y, weight = read("rows.csv", target="price")  # doctest: +SKIP
     """
-    return joined(list(chunks(paths, **options)))
+    return joined(list(chunks(paths, **options)), paths)

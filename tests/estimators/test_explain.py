@@ -113,9 +113,10 @@ def test_many_rows_are_explained_in_cells(monkeypatch):
     X, y = table(PistolRegressor, n=120)
     model = PistolRegressor(random_state=0, metric=False).fit(X, y)
     near = model.neighbours(X, k=120)
-    assert_allclose(near.contributions.sum(axis=1) + model.intercept_, model.predict(X))
+    whole = near.contributions.sum(axis=1) + model.intercept_
+    assert_allclose(whole, model.predict(X), rtol=1e-5)  # cells keep their rows in float32
     found, baseline = model.explain(X)
-    assert_allclose(found.sum(axis=1) + baseline, model.predict(X))
+    assert_allclose(found.sum(axis=1) + baseline, model.predict(X), rtol=1e-5)
     assert model.held_out_error_ > 0
     _check_curve(model)
 

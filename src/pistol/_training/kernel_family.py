@@ -35,6 +35,7 @@ from .race import Run
 
 METRICS = 4  # rounds of the metric, at most
 CELL = 2500  # rounds of a cell, at most
+PRECISE = 1024  # support rows up to which predictions in float64 cost next to nothing
 WIDEST = 4096  # features: with more of them there is no metric
 
 
@@ -195,9 +196,9 @@ class KernelFamily:
         return Z.astype(np.float32) if self.auto else Z
 
     def compact_model(self, model: Any) -> Any:
-        """With scaled support rows in float32, in which predictions are then computed."""
-        small = isinstance(model, Expansion) and self.scaling
-        return replace(model, rows=self.compact(model.rows)) if small else model
+        """With scaled support rows in float32 where there are many; predictions are computed in it."""
+        many = isinstance(model, Expansion) and len(model.ids) > PRECISE
+        return replace(model, rows=self.compact(model.rows)) if many and self.scaling else model
 
     def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
         """Rows as they are, until the first look."""

@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import os
+import random
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from pistol.files import DataFileError, chunks, read
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
 
+MUTATIONS = int(os.environ.get("PISTOL_MUTATIONS", "150"))
+MARKS = [b"", b",", b'"', b"\n", b"\r", b"e", b"-", b"9" * 40, b"\0", b"\xff", b" ", b"nan"]
 TABLE = pa.table(
     {
         "size": [1.0, 2.5, None, 4.0], "town": ["Bern", "Ulm", "Bern", None], "n": [1, 2, 3, 4],
@@ -135,3 +139,23 @@ def test_a_pipe_may_hold_any_format(tmp_path, monkeypatch, name, pack):
     content = io.BufferedReader(io.BytesIO(pack(path.read_bytes())))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(content))
     assert read("-", format=kind).y.tolist() == [10, 20, 30, 40]
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_mutated_csv_is_read_or_refused(tmp_path, on_error):
+    """Whatever the bytes, rows that fit each other come back, or a clear error."""
+    path, rng, read_whole = tmp_path / "a.csv", random.Random(0), 0
+    for _ in range(MUTATIONS):
+        text = bytearray(b'size,town,price\n1.5,"Bern, old",10\n,Ulm,20\n2.5,Bern,30\n')
+        for _ in range(rng.randrange(1, 9)):
+            at = rng.randrange(len(text) + 1)
+            text[at : at + rng.randrange(3)] = rng.choice(MARKS)
+        path.write_bytes(text)
+        try:
+            X, y, _ = read(path, on_error=on_error)
+        except DataFileError as refused:
+            assert "a.csv" in str(refused)
+            continue
+        read_whole += 1
+        assert y is None or X.num_rows == len(y)  # a single column is no target
+    assert 0 < read_whole < MUTATIONS

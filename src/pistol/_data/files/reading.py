@@ -106,10 +106,10 @@ class Reader:
         return replace(self, n_features=max([1, *widths]))
 
 
-def joined(chunks: list[Chunk]) -> Chunk:
+def joined(chunks: list[Chunk], source: Any = "the data") -> Chunk:
     """One chunk of all rows."""
     if not chunks:
-        raise DataFileError("there are no rows")
+        raise DataFileError(f"there are no rows in {source}")
     parts, X = [chunk.X for chunk in chunks], chunks[0].X
     if sp.issparse(X):
         width = max(part.shape[1] for part in parts)
