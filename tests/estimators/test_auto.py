@@ -252,7 +252,8 @@ def test_a_class_of_one_row(make):
 
 
 @kernel_machines
-def test_predictions_in_float32_are_those_in_float64_but_for_rounding(make):
+def test_predictions_in_float32_are_those_in_float64_but_for_rounding(make, monkeypatch):
+    monkeypatch.setattr(families, "MANY", 1)
     X, y = data(n=150)
     model = make(random_state=0).fit(X, np.sign(y) if make is PistolClassifier else y)
     exact = mean_model([learner.model() for learner in model.fitted_.learners])

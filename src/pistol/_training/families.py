@@ -40,6 +40,7 @@ from .race import Run
 
 METRICS = 4  # rounds of the metric, at most
 CELL = 2500  # rounds of a cell, at most
+MANY = 1000  # support rows from which on predictions are computed in float32
 WIDEST = 4096  # features: with more of them there is no metric
 Sample = tuple[Array, Array]  # numbers of some rows, and how many rounds each stands for
 Candidate = tuple[Kernel, ...]  # the kernels of a sum; none for linear models
@@ -274,9 +275,9 @@ class KernelFamily:
         return Z.astype(np.float32) if self.auto else Z
 
     def compact_model(self, model: Any) -> Any:
-        """With scaled support rows in float32, in which predictions are then computed."""
-        small = isinstance(model, Expansion) and self.scaling
-        return replace(model, rows=self.compact(model.rows)) if small else model
+        """With many scaled support rows in float32, in which predictions are then computed."""
+        many = isinstance(model, Expansion) and self.scaling and len(model.ids) >= MANY
+        return replace(model, rows=self.compact(model.rows)) if many else model
 
     def stream_scaler(self, X: Any) -> tuple[Any, Moments | None]:
         """Rows as they are, until the first look."""
