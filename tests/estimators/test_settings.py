@@ -20,6 +20,7 @@ OTHER = {
     "coef0": 0.7,
     "scaling": False,
     "metric": False,
+    "max_support": 20,
     "per_coordinate": False,
     "fit_intercept": False,
     "average": None,
