@@ -329,6 +329,8 @@ def get_kernel(
         powers = kernel in ("poly", "bounded_poly")  # a negative base has no broken ones
         if powers and degree != int(degree):
             raise ValueError(f"degree must be a whole number; got {degree!r}")
+        if kernel == "bounded_poly" and degree > 3:
+            raise ValueError(f"a part of a sum has a degree of at most 3; got {degree!r}")
     theta = read_only(np.array([gamma, degree, coef0], float))
     return Kernel(kernel, base, kernel_map, diagonal, theta, share)
 
