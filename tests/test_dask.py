@@ -11,6 +11,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+if not os.environ.get("PISTOL_CLUSTER"):
+    pytest.skip("set PISTOL_CLUSTER=1 to start clusters", allow_module_level=True)
+
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
