@@ -245,18 +245,18 @@ class Kernel:
         would be off by about γ ‖s‖² 2^-22.
         """
         gamma, degree, coef0 = self.theta
+        moderate = max(largest_sq, gamma, abs(coef0)) < 1e30
         if self.map is gaussian:
-            harmless = gamma * largest_sq < 2.0**10 and 1e-30 < gamma < 1e30 and largest_sq < 1e30
+            harmless = gamma * largest_sq < 2.0**10 and gamma > 1e-30
         elif self.map is exponential:
             harmless = gamma * gamma * largest_sq < 2.0**12 and 1e-15 < gamma < 1e15
-            harmless = harmless and largest_sq < 1e30
         elif self.map is bounded_poly:
             harmless = degree * np.log(gamma * min(largest_sq, coef0) + 1.0) < 60.0
         elif self.map is polynomial:
             harmless = degree * np.log(gamma * largest_sq + coef0 + 1.0) < 60.0
         else:
-            harmless = largest_sq < 1e30
-        return np.float32 if dtype == np.float32 and harmless else np.float64
+            harmless = True
+        return np.float32 if dtype == np.float32 and moderate and harmless else np.float64
 
 
 def user_base(function: Callable[[Any, Any], Any]) -> Callable[[Any, Block, Array | None], Array]:

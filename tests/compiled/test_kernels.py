@@ -20,6 +20,7 @@ from pistol._learners import storage
 from pistol.kernels import get_kernel, scale_gamma
 
 pytestmark = pytest.mark.interpreted
+powers = floats(-150, 150).map(lambda x: 10.0**x)
 
 NAMED = {
     "rbf": lambda S, A: pairwise.rbf_kernel(S, A, gamma=0.7),
@@ -65,6 +66,14 @@ def test_tiles_have_the_precision_of_the_rows(name, layout):
             G, _ = scores([kernel], far[0], sq[0], coef, far[1], sq[1], threads)
         scale = np.abs(coef[0]).sum(axis=0)[:, None] * np.abs(K).max()
         assert (np.abs(G[0] - coef[0].T @ K) <= tolerance * scale).all()
+
+
+@pytest.mark.parametrize("name", [*NAMED, "bounded_poly"])
+@given(gamma=powers, coef0=powers, sq=powers)
+def test_what_is_computed_in_float32_is_within_its_range(name, gamma, coef0, sq):
+    kernel = get_kernel(name, gamma, 2, coef0)
+    if kernel.precision(np.float32, sq) == np.float32:
+        assert max(sq, *np.abs(kernel.theta)) < np.finfo(np.float32).max
 
 
 @pytest.mark.parametrize("name", NAMED)

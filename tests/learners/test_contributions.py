@@ -67,7 +67,8 @@ def test_integrated_gradients_are_nearly_complete(candidate, seed):
     Z, start = rows(seed + 1, 6), rows(seed + 2, 1)[0]
     whole = model.decide(Z) - model.decide(start[None])
     missed = integrated_gradients(model, Z, start).sum(axis=-1) - whole
-    assert np.abs(missed).max() < 0.1 * np.abs(whole).max()
+    size = np.abs(model.coef).sum(axis=(0, 2)).max()  # of f; changes of f along a line may cancel
+    assert np.abs(missed).max() < 0.2 * size
 
 
 @few
@@ -90,3 +91,15 @@ def test_terms_of_support_rows_add_up_also_in_cells(seed):
         assert (np.diff(ids) > 0).all()
         assert len(ids) == 60, "all rows of the base, and no row twice"
         assert_allclose(values.sum(axis=1) + 2 * offset, score, rtol=1e-9, atol=1e-9)
+
+
+def test_a_function_without_support_rows_has_no_gradient():
+    """What a learner that never erred has learned: the constant."""
+    kernels = SUMS[2].kernels(1.0, D)
+    nothing = rows(0, 0)
+    model = Expansion(kernels, np.arange(0), nothing, sq_norms(nothing), np.zeros((len(kernels), 1, 0)))
+    for Z in (rows(1, 4), rows(1, 0)):
+        assert not gradients_of(model, exact=True)(Z).any()
+        parts, start = contributions(model, Z, rows(2, 1)[0]) if len(Z) else (np.zeros(0), np.zeros(0))
+        assert not parts.any()
+        assert not start.any()

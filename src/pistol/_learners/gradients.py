@@ -92,7 +92,7 @@ def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any, exact
         for q, kernel in enumerate(model.kernels):
             if kernel.map is bounded_poly:
                 own += coef[:, :, q].T @ shortening(P[:, q], inner, a_sq, kernel.theta)
-    flat = np.ascontiguousarray(H.transpose(1, 2, 0)).reshape(-1, S.shape[0])
-    G = np.asarray(flat @ S).reshape(*own.shape, -1)
+    flat = np.ascontiguousarray(H.transpose(1, 2, 0)).reshape(own.size, S.shape[0])
+    G = np.asarray(flat @ S).reshape(*own.shape, A.shape[1])
     dense = A.toarray() if sp.issparse(A) else A
     return G - own[:, :, None] * dense
