@@ -22,7 +22,7 @@ X = rng.normal(size=(300, 4))
 labels, three, targets = X[:, 0] * X[:, 1] > 0, np.digitize(X[:, 0], [-0.5, 0.5]), X[:, 0] ** 2
 rows = {"dense": X, "single": X.astype(np.float32), "sparse": sp.csr_array(np.maximum(X, 0))}
 for Z in rows.values():
-    for n in (60, 300):
+    for n in (20, 90):
         for y in (labels, three):
             pistol.PistolClassifier().fit(Z[:n], y[:n]).predict_proba(Z)
             pistol.LinearPistolClassifier().fit(Z[:n], y[:n]).predict(Z)

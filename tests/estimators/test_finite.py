@@ -128,11 +128,11 @@ def test_hostile_streams_in_every_kernel(
 
 @pytest.mark.parametrize("number", range(7))
 @pytest.mark.parametrize("a", [1e-6, 0.25, 1e6])
-def test_thousands_of_aligned_gradients(machine, targets, assert_finite, number, a):
+def test_many_aligned_gradients(machine, targets, assert_finite, number, a):
     if number >= len(losses(machine)):
         pytest.skip("fewer losses")
-    signs = (-1.0) ** np.arange(4000)
-    X = np.column_stack([signs, np.ones(4000)])
+    signs = (-1.0) ** np.arange(1500)
+    X = np.column_stack([signs, np.ones(1500)])
     model = setting(machine, a=a, loss=losses(machine)[number], kernel="linear")
     y = targets(model, signs, 1e300)  # out of reach: every round pulls the same way
     assert_finite(model.fit(X, y), X)

@@ -18,7 +18,7 @@ def test_wide_dense_rows_may_have_an_offset(make):
     X = z @ rng.normal(size=(5, 4097)) + 0.5 * rng.normal(size=(130, 4097))
     f = z[:, 0] - z[:, 1]
     y = (f > 0).astype(int) if is_classifier(make()) else f
-    settings = {"random_state": 0, "orders": 1, "passes": 256}
+    settings = {"random_state": 0, "orders": 1, "passes": 64}
     plain, moved = (
         make(**settings).fit(Z[:100], y[:100]).score(Z[100:], y[100:]) for Z in (X, X + 10.0)
     )

@@ -7,6 +7,8 @@ from sklearn.base import is_classifier
 
 from pistol import LinearPistolClassifier, LinearPistolRegressor, PistolClassifier, PistolRegressor
 from pistol._data.ordering import FREE, as_given, round_size
+from pistol._training.kernel_family import KernelFamily
+from pistol._training.plan import Limits
 
 FOUR = [PistolClassifier, LinearPistolClassifier, PistolRegressor, LinearPistolRegressor]
 four = pytest.mark.parametrize("make", FOUR)
@@ -43,7 +45,7 @@ def assert_copies(make, n, k):
 
 def cheaper(make, rounds):
     """Parameters with which many rounds are learned in less time; thresholds are the same."""
-    slow = rounds > 1000 and make in (PistolClassifier, PistolRegressor)
+    slow = rounds > 700 and make in (PistolClassifier, PistolRegressor)
     return {"metric": False} if slow else {}
 
 
@@ -53,9 +55,15 @@ def test_so_it_is_around_600_rounds(make, n, k):
     assert_copies(make, n, k)
 
 
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Cells from 800 rounds on, not from 4,096."""
+    monkeypatch.setattr(KernelFamily, "limits", Limits(few=800, sample=400, cell=400))
+
+
 @kernels
-@pytest.mark.parametrize(("n", "k"), [(2048, 2), (2100, 2)])
-def test_so_it_is_around_4096_rounds(make, n, k):
+@pytest.mark.parametrize(("n", "k"), [(400, 2), (420, 2)])
+def test_so_it_is_where_cells_begin(make, n, k, few_are_many):
     assert_copies(make, n, k)
 
 
@@ -72,11 +80,9 @@ def test_so_it_is_around_30000_rounds(make, n, k):
 
 
 @four
-@pytest.mark.parametrize("n", [590, 4080])
-def test_rows_of_weight_zero_are_as_good_as_removed(make, n):
+@pytest.mark.parametrize("n", [590, 790])
+def test_rows_of_weight_zero_are_as_good_as_removed(make, n, few_are_many):
     """Also where they would take the number of rows beyond a threshold."""
-    if n > 600 and make in (LinearPistolClassifier, LinearPistolRegressor):
-        n = 610
     X, y = problem(make, n + 40)
     weight = np.ones(n + 40)
     gone = np.random.default_rng(0).permutation(n + 40)[:40]

@@ -42,8 +42,9 @@ def test_probabilities_sum_to_one_and_rise_with_the_score(seed, k, T):
 
 
 @few
-@given(seed=seeds, k=classes, T=st.floats(0.1, 10))
+@given(seed=seeds, k=classes, T=st.floats(0.1, 3))
 def test_the_log_loss_is_that_of_the_probabilities(seed, k, T):
+    """As long as no probability is so small that scikit-learn takes another in its place."""
     scores, codes, weight = problem(seed, k)
     expected = reference_log_loss(
         codes, probabilities(scores, T), sample_weight=weight, labels=np.arange(k)
