@@ -11,9 +11,6 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-if not os.environ.get("PISTOL_CLUSTER"):
-    pytest.skip("set PISTOL_CLUSTER=1 to start clusters", allow_module_level=True)
-
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -97,9 +94,9 @@ def fitted(client):
 
 
 def assert_same(answer, expected):
-    """Equal labels, and numbers but for rounding: the last bits depend on the size of a block."""
+    """Equal labels, and numbers but for rounding in float32, which depends on the size of a block."""
     if expected.dtype.kind == "f":
-        assert_allclose(answer, expected, rtol=1e-9, atol=1e-12)
+        assert_allclose(answer, expected, rtol=1e-4, atol=1e-5)
     else:
         assert_array_equal(answer, expected)
 

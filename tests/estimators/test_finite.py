@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from pistol.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 
-hostile = settings(max_examples=20, deadline=None)
+hostile = settings(max_examples=10, deadline=None)
 LARGEST, SMALLEST = 1e60, 1e-200
 KERNELS = ["rbf", "laplacian", "linear", "cosine"]
 

@@ -105,18 +105,18 @@ def _cells(run: Run, start: Any, sample: Any, blocks: list[Any], firsts: list[in
         for (t, g), own in every.items()
     ]
     futures = run.done([race, *tasks, ready], "learning cells")
-    chosen, *grown, (model, shared) = run.gathered(futures)
+    chosen, *grown, known = run.gathered(futures)
     starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
     trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
-    fitted = cells.assembled(shared, chosen, trees)
-    return _adding_up(run, model, fitted, sample)
+    fitted = cells.assembled(known.shared, chosen, trees)
+    return _adding_up(run, ready, fitted, sample)
 
 
-def _adding_up(run: Run, model: Any, fitted: Fitted, sample: Any) -> Fitted:
+def _adding_up(run: Run, ready: Any, fitted: Fitted, sample: Any) -> Fitted:
     """Expected counts add up on the sample, where counts are learned."""
     if not isinstance(fitted.targets, LogScaler):
         return fitted
-    (future,) = run.done([run.task("sums", 0, steps.adding_up, model, fitted, sample)], "adding up")
+    (future,) = run.done([run.task("sums", 0, steps.adding_up, ready, fitted, sample)], "adding up")
     return run.result(future)
 
 
@@ -156,9 +156,9 @@ def _linear(
         if gain < linear.GAIN and passes == "auto":
             break
     assert best is not None
-    (model, common), told, last = run.gathered([ready, first, best.mean])
-    fitted = linear.finished(common, told, last.weights, best.turns)
-    return _adding_up(run, model, fitted, sample)
+    known, told, last = run.gathered([ready, first, best.mean])
+    fitted = linear.finished(known.shared, told, last.weights, best.turns)
+    return _adding_up(run, ready, fitted, sample)
 
 
 class _Best(NamedTuple):

@@ -27,10 +27,17 @@ from .._training.plan import Limits, make_plan
 
 
 class Ready(NamedTuple):
-    """A plain estimator that knows columns and scaling, and what all blocks are learned with."""
+    """A plain estimator, and what all blocks are learned with: columns, scaling, choices."""
 
-    model: Any
+    estimator: Any
     shared: Any
+
+    @property
+    def model(self) -> Any:
+        """The estimator with all that is known so far, which is not yet a model to be sent."""
+        model = clone(self.estimator)
+        model.fitted_ = self.shared.blank
+        return model
 
 
 def family_of(estimator: Any) -> Any:
@@ -77,12 +84,6 @@ def _ends(begun: Begun, survey: Survey) -> Array | None:
     return None if survey.ends is None else begun.problem.task.encode(survey.ends)
 
 
-def _known(estimator: Any, blank: Fitted) -> Any:
-    model = clone(estimator)
-    model.fitted_ = blank
-    return model
-
-
 def one_thread(estimator: Any) -> Any:
     """An estimator like this one that keeps to its thread: Dask says what runs beside it."""
     own = clone(estimator)
@@ -99,7 +100,7 @@ def start_cells(estimator: Any, limits: Limits, survey: Survey, sample: Sample) 
     shared = cells.choose(
         data, begun.problem, begun.setup, plan, total, survey.weight, _ends(begun, survey)
     )
-    return Ready(_known(estimator, shared.blank), shared)
+    return Ready(estimator, shared)
 
 
 def start_linear(estimator: Any, survey: Survey, sample: Sample) -> Ready:
@@ -113,12 +114,12 @@ def start_linear(estimator: Any, survey: Survey, sample: Sample) -> Ready:
         survey.weight,
         _ends(begun, survey),
     )
-    return Ready(_known(estimator, common.blank), common)
+    return Ready(estimator, common)
 
 
-def rows_of(model: Any, block: Chunk, first: int) -> Data:
+def rows_of(ready: Ready, block: Chunk, first: int) -> Data:
     """A block as rows of numbers, targets and weights; `first` is the number of its first row."""
-    known = model.fitted_
+    model, known = ready.model, ready.shared.blank
     X, y, columns = check_more(model, block.X, block.y, known.columns)
     weight = check_weight(block.weight, y, zero=True)
     Y, ids = known.task.encode(y), first + np.arange(len(weight))
@@ -145,7 +146,7 @@ def outline(ready: Ready) -> tuple[list[int], list[int]]:
 
 def split(ready: Ready, block: Chunk, first: int) -> list[dict[int, cells.Rows]]:
     """The rows of a block by groups."""
-    return cells.split(ready.shared, rows_of(ready.model, block, first))
+    return cells.split(ready.shared, rows_of(ready, block, first))
 
 
 def pick(parts: list[dict[int, cells.Rows]], tree: int, group: int) -> cells.Rows | None:
@@ -178,7 +179,7 @@ def learn_group(
 
 def features(ready: Ready, block: Chunk) -> Any:
     """What the scaling of a block's features needs."""
-    return linear.features(ready.shared, rows_of(ready.model, block, 0))
+    return linear.features(ready.shared, rows_of(ready, block, 0))
 
 
 def scaled(ready: Ready, found: Any) -> Ready:
@@ -188,7 +189,7 @@ def scaled(ready: Ready, found: Any) -> Ready:
 
 def prepared(ready: Ready, number: int, block: Chunk, first: int) -> Any:
     """Rows to learn from, and rows held out."""
-    return linear.prepared(ready.shared, number, rows_of(ready.model, block, first))
+    return linear.prepared(ready.shared, number, rows_of(ready, block, first))
 
 
 def part(pair: Sequence[Any], at: int) -> Any:
@@ -225,9 +226,9 @@ def as_plain(estimator: Any, fitted: Fitted) -> Fitted:
     return replace(fitted, family=family, settings=settings_of(estimator))
 
 
-def adding_up(model: Any, fitted: Fitted, sample: Sample) -> Fitted:
+def adding_up(ready: Ready, fitted: Fitted, sample: Sample) -> Fitted:
     """With expected counts that add up on a sample."""
-    data = rows_of(model, sample.rows, 0)
+    data = rows_of(ready, sample.rows, 0)
     return calibrated(fitted, data.X, data.weight)
 
 
