@@ -27,6 +27,7 @@ def folder(tmp_path_factory):
         assert result.exit_code == 0, result.output
         assert "report.html" in result.output
         kept = (folder / FILE).read_text()
+        patch.setattr(reproduction.report, "write", lambda sections, out, about: out)
         reproduction.reproduce(folder, True, Console(quiet=True))  # nothing is left to do
         assert (folder / FILE).read_text() == kept
         yield folder

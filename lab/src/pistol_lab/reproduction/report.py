@@ -117,6 +117,7 @@ def drawn(picture: Picture) -> tuple[bytes, bytes]:
     """The picture as SVG and as PNG, the same bytes each time."""
     with mpl.rc_context({"svg.hashsalt": picture.name, "svg.fonttype": "path"}):
         svg = _saved(picture.drawing, "svg", DPI, {"Date": None, "Creator": None})
+    picture.drawing.set_layout_engine("none")  # its parts are where they belong
     return svg, _saved(picture.drawing, "png", 2 * DPI, {"Software": None})
 
 
