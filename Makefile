@@ -16,6 +16,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/pistol warmup
 	$(BIN)/coverage erase
 	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=
 	$(ALONE) NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests

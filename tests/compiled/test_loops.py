@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from pistol import reference
 from pistol._compiled import loops as _loops
 from pistol._compiled import tiles as _tiles
+from pistol._compiled.cache import INTERPRETED
 from pistol._compiled.types import read_only
 from pistol._learners import Coordinates, Dual, Primal, Rule
 from pistol.kernels import get_kernel
@@ -36,7 +37,7 @@ all_kernels = pytest.mark.parametrize("kernel", KERNELS)
 all_layouts = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 all_dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 streams = given(seed=integers(0, 10**6), cuts=lists(integers(0, N), max_size=4))
-few = settings(max_examples=4, deadline=None)
+few = settings(max_examples=1 if INTERPRETED else 3, deadline=None)
 
 
 def make_stream(seed, dtype=np.float64):

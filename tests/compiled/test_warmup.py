@@ -1,12 +1,15 @@
 """After `warmup` no default has anything left to compile, in whatever process."""
 
 import os
+import shutil
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
-from pistol._compiled.cache import INTERPRETED
+from pistol._compiled import warmup
+from pistol._compiled.cache import INTERPRETED, folders
 
 DEFAULTS = """
 import numpy as np, scipy.sparse as sp, warnings
@@ -79,17 +82,65 @@ print(sorted(library), sorted(own))
 """
 
 
+# Prints which files the command looks for, wherever they are.
+COMMAND = """
+import sys
+from pistol import cli
+from pistol._compiled.cache import Kept
+
+files, named = [], Kept._file
+Kept._file = lambda *arguments: files.append(named(*arguments)) or files[-1]
+sys.argv[1:] = ["warmup"]
+try:
+    cli.app()
+finally:
+    print(*files, sep="\\n")
+"""
+
+
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_no_default_compiles_after_the_command(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     environment.pop("COVERAGE_PROCESS_START", None)
 
-    def run(*arguments):
-        command = [sys.executable, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    def run(code, env):
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True)
 
-    assert str(tmp_path) in run("-m", "pistol", "warmup").stdout
-    done = run("-c", DEFAULTS)
+    said, *files = run(COMMAND, os.environ).stdout.splitlines()
+    (source,) = [folder for folder in folders() if str(folder) in said]
+    kept = tmp_path / source.name
+    kept.mkdir()
+    for file in files:
+        shutil.copy(source / file, kept)
+    done = run(DEFAULTS, environment)
     assert done.stdout.strip() == "[]"
     assert "compiling" not in done.stderr
-    assert run("-c", LEARNERS).stdout.strip() == "[] ['grad', 'value']", "a loss of one's own alone"
+    out = run(LEARNERS, environment).stdout
+    assert out.strip() == "[] ['grad', 'value']", "a loss of one's own alone"
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_shares_are_everything_once(monkeypatch):
+    done = []
+    monkeypatch.setattr(warmup, "_pieces", lambda: [partial(done.append, i) for i in range(11)])
+    for i in range(3):
+        warmup.compile_share(i, 3)
+    assert sorted(done) == list(range(11))
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_several_processes_compile_where_nothing_is_on_disk(monkeypatch, tmp_path):
+    """Small pieces of code stand for all of it."""
+    code = f"""
+import pistol
+from pistol._compiled import warmup
+from pistol._compiled.cache import folders
+warmup.cpu_count = lambda: 2
+warmup.SHARE = "import pathlib, sys; pathlib.Path({str(tmp_path)!r}, sys.argv[1] + sys.argv[2]).touch()"
+warmup._pieces = lambda: []
+pistol.warmup()
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "code")}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert {file.name for file in tmp_path.iterdir()} == {"02", "12"}

@@ -97,9 +97,13 @@ def test_a_function_without_support_rows_has_no_gradient():
     """What a learner that never erred has learned: the constant."""
     kernels = SUMS[2].kernels(1.0, D)
     nothing = rows(0, 0)
-    model = Expansion(kernels, np.arange(0), nothing, sq_norms(nothing), np.zeros((len(kernels), 1, 0)))
+    model = Expansion(
+        kernels, np.arange(0), nothing, sq_norms(nothing), np.zeros((len(kernels), 1, 0))
+    )
     for Z in (rows(1, 4), rows(1, 0)):
         assert not gradients_of(model, exact=True)(Z).any()
-        parts, start = contributions(model, Z, rows(2, 1)[0]) if len(Z) else (np.zeros(0), np.zeros(0))
+        parts, start = (
+            contributions(model, Z, rows(2, 1)[0]) if len(Z) else (np.zeros(0), np.zeros(0))
+        )
         assert not parts.any()
         assert not start.any()

@@ -7,6 +7,7 @@ the rows that it learns from, so that its held-out rows can tell whether the met
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,17 +130,18 @@ def _learn_weights(contest: Contest, family: Family, scout: Racer, before: Array
     if scout.done < SHORT and not scout.still:
         contest.go_on([scout], SHORT)
     rounds = contest.folds.rounds
-    found = []
-    run: Any
-    for i, run in enumerate(scout.runs):
+
+    def suggested(i: int, run: Any) -> Array:
         at = contest.folds.learned(i)
         at = at[:: max(1, len(at) // SAMPLE)]
-        model: Any = run.expansion()
+        model = run.expansion()
         squares = mean_squares(model, run.Z[rounds.rows[at]], rounds.r[at])
         squares = family.pooled(squares, model.rows)
         weight = np.ones(len(squares)) if before is None else before[i]
-        found.append(metric_weights(weight, squares))
-    return np.array(found)
+        return metric_weights(weight, squares)
+
+    tasks = [partial(suggested, i, run) for i, run in enumerate(scout.runs)]
+    return np.array(contest.threads.run(tasks))
 
 
 def metric_of(window: Window, fitted: Any) -> Array:
