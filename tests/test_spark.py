@@ -11,7 +11,7 @@ import pytest
 import pistol
 
 pytest.importorskip("pyspark", reason="the recipe for Spark is tested where pyspark is installed")
-from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql import SparkSession
 
 RECIPE = Path(__file__).parents[1] / "docs" / "spark.py"
 
