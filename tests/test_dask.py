@@ -283,6 +283,51 @@ def test_killing_a_worker_loses_nothing(cluster, fitted, name):
             thread.join()
 
 
+def test_a_slow_worker_has_fewer_blocks_and_changes_nothing(fitted, tmp_path):
+    """Others take over what it has not begun."""
+    place = str(tmp_path)
+
+    def wait(block):
+        import os, time, uuid  # noqa: E401
+
+        from distributed import get_worker
+
+        name = get_worker().name
+        open(os.path.join(place, f"{name}-{uuid.uuid4()}"), "w").close()
+        time.sleep(0.5 if name == 0 else 0.05)
+        return block
+
+    model, rows = MODELS[KERNEL]
+    X, y = rows()
+    dX, dy = lazy(X, y)
+    dX = dX.rechunk((25, -1)).map_blocks(wait, dtype=float).rechunk((100, -1))
+    again = clone(model).fit(dX, dy)
+    began = [file.name.split("-")[0] for file in tmp_path.iterdir()]
+    assert began.count("0") < began.count("1")
+    assert_same(again.to_local().predict(X), fitted[KERNEL].to_local().predict(X))
+
+
+@pytest.mark.skipif(not LOOPS, reason="set PISTOL_KILLS: workers are killed again and again")
+def test_too_little_memory_is_said():
+    """A worker that takes more than its limit is killed by its nanny, and so is the next."""
+
+    def hungry(block):
+        import time
+
+        held = np.ones(10**8)
+        time.sleep(20)
+        return block + 0 * held[0]
+
+    options = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "600MB"}
+    X, y = lazy(*table())
+    with (
+        distributed.LocalCluster(**options, dashboard_address=None) as small,
+        distributed.Client(small),
+        pytest.raises(RuntimeError, match=r"(?s)workers died 4 times.*limit.*smaller blocks"),
+    ):
+        DaskPistolRegressor(random_state=0).fit(X.map_blocks(hungry, dtype=float), y)
+
+
 def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch):
     model = DaskLinearPistolClassifier(random_state=0)
     from pistol._dask.running import Run
