@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 import pistol
 
-settings.register_profile("pistol", deadline=None, max_examples=25)
+settings.register_profile("pistol", deadline=None, max_examples=12)
 settings.load_profile("pistol")
 
 KERNEL = {

@@ -99,7 +99,6 @@ def nowhere(copy, tmp_path):
 
 EDITS = [
     ("_compiled/exp.py", "e = e * r + 0.5\n", "e = e * r + 0.7\n"),
-    ("_compiled/rows.py", "start + hi - lo], X.data[lo:hi]", "start + hi - lo], X.data[lo:lo]"),
     ("losses.py", "-y * exp(-x) / (1.0 + exp(-x))", "-y * exp(-x) / (2.0 + exp(-x))"),
 ]
 
@@ -156,7 +155,7 @@ def test_code_is_looked_for_wherever_it_may_have_been_written(copy, tmp_path):
 @compiled
 def test_processes_that_start_cold_at_once_agree(copy, tmp_path):
     folder = {"NUMBA_CACHE_DIR": str(tmp_path / "code")}
-    results = [copy.result(p) for p in [copy.start(**folder) for _ in range(3)]]
+    results = [copy.result(p) for p in [copy.start(**folder) for _ in range(2)]]
     assert len({values for values, _, _ in results}) == 1
     values, made, said = copy.run(**folder)
     assert (values, made, said) == (results[0][0], False, "")

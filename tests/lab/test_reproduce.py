@@ -16,6 +16,14 @@ app = Typer()
 app.command()(cli.reproduce)
 
 
+SAVED = reproduction.report._saved
+
+
+def saved_once(drawing, kind, dpi, metadata):
+    """Pictures as SVG alone: they take most of the time, and other tests see to PNG."""
+    return SAVED(drawing, kind, dpi, metadata) if kind == "svg" else b"\x89PNG"
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A quick run; scikit-learn's data stand in for all three, in all tests here."""
@@ -23,6 +31,7 @@ def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PISTOL_DATA", raising=False)
         patch.setenv("PISTOL_CACHE", str(folder / "cache"))
+        patch.setattr(reproduction.report, "_saved", saved_once)
         result = CliRunner().invoke(app, ["--quick", "--out", str(folder)])
         assert result.exit_code == 0, result.output
         assert "report.html" in result.output
