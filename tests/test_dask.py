@@ -288,7 +288,9 @@ def test_a_slow_worker_has_fewer_blocks_and_changes_nothing(fitted, tmp_path):
     place = str(tmp_path)
 
     def wait(block):
-        import os, time, uuid  # noqa: E401
+        import os
+        import time
+        import uuid
 
         from distributed import get_worker
 

@@ -151,7 +151,7 @@ def test_votes_count_those_that_have_the_usual_value_less_the_others(seed):
 @few
 @given(seed=seeds)
 def test_the_order_of_the_rows_changes_no_scaling(seed):
-    """But for a value at the border of two steps, and the feature far from zero: its mean has fewer bits."""
+    """But for values at the border of two steps, and a feature far from zero, which has fewer bits."""
     X = table(seed)
     ours, theirs = (scaler_of(rows, np.ones(40)).transform(X) for rows in (X, X[::-1]))
     assert np.delete(ours != theirs, 1, axis=1).mean() < 0.02

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.threads import workers
 from .._compiled.types import Array
 from .layout import Layout
 from .ordering import mix
@@ -98,8 +100,10 @@ def learn_encoder(
     table: Table, Y: Array | None, weight: Array, stream: bool = False
 ) -> tuple[Encoder, Any]:
     """What the columns of a table say, and the rows to learn from."""
-    keys = lru_cache(maxsize=1)(partial(_keys, table, Y))
-    found = [_learn(column, Y, weight, keys, stream) for column in table.columns]
+    keys = _once(partial(_keys, table, Y))
+    learn = partial(_learn, Y=Y, weight=weight, keys=keys, stream=stream)
+    with workers(None if table.rows > CHUNK else 1) as threads:
+        found = threads.run([partial(learn, column) for column in table.columns])
     encoder = Encoder(
         [column.name for column in table.columns],
         [_kind(column) for column in table.columns],
@@ -170,6 +174,17 @@ def identifier(column: Column, stream: bool = False) -> bool:
     return there >= ENOUGH * (10 if stream else 1) and len(column.levels) > DISTINCT * there
 
 
+def _once(work: Callable[[], Array]) -> Callable[[], Array]:
+    """The result of the first call, also where threads ask at once."""
+    lock, found = Lock(), lru_cache(maxsize=1)(work)
+
+    def ask() -> Array:
+        with lock:
+            return found()
+
+    return ask
+
+
 def _keys(table: Table, Y: Array | None) -> Array:
     """A hash of every row's content, which says in which fold it is."""
     keys = np.zeros(table.rows, np.uint64)
@@ -210,9 +225,9 @@ def _scale(encoded: Sequence[Encoded], weight: Array) -> tuple[Array, Array]:
 
 def _sparse(encoder: Encoder, encoded: Sequence[Encoded], n: int) -> Any:
     """CSR rows: dense columns scaled, and a one for each level."""
-    blocks = [
-        _sparse_block(encoder, encoded, slice(lo, min(lo + CHUNK, n))) for lo in range(0, n, CHUNK)
-    ]
+    cuts = [slice(lo, min(lo + CHUNK, n)) for lo in range(0, n, CHUNK)]
+    with workers(None) as threads:
+        blocks = threads.run([partial(_sparse_block, encoder, encoded, cut) for cut in cuts])
     data, indices, sizes = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     indptr = np.append(0, np.cumsum(sizes))
     if len(data) < np.iinfo(np.int32).max:

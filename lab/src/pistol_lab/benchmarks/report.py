@@ -64,7 +64,9 @@ def seconds(x: float | None) -> str:
 
 def share(x: float | None) -> str:
     """An error as a percentage."""
-    return "–" if x is None else f"{x:.1%}"
+    if x is None:
+        return "–"
+    return f"{x:.1%}" if x <= 1 else f"{x:.4g}"  # a rate, or an error in the units of the targets
 
 
 def number(x: float | None) -> str:
