@@ -36,7 +36,6 @@ FORMATS = {
 @parametrize_with_checks(
     [
         PistolClassifier(),
-        PistolClassifier(loss="logistic", average="uniform", orders=3, passes=2),
         PistolClassifier(kernel="laplacian", loss="modified_huber"),
         PistolRegressor(),
         AveragedSGDClassifier(),
