@@ -352,6 +352,22 @@ def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch):
 # Steps
 
 
+@every
+def test_threads_of_one_process_give_the_same(fitted, name):
+    """Where lines of the steps can be counted, too."""
+    model, rows = MODELS[name]
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with (
+        distributed.LocalCluster(**options, dashboard_address=None) as inside,
+        distributed.Client(inside, set_as_default=False) as own,
+    ):
+        again = clone(model).set_params(client=own).fit(*lazy(*rows()))
+        score = again.score(*lazy(*rows()))
+    X, y = rows()
+    assert_same(again.to_local().predict(X), fitted[name].to_local().predict(X))
+    assert score == pytest.approx(again.to_local().score(X, y))
+
+
 def test_a_sample_of_blocks_has_the_smallest_keys(monkeypatch):
     monkeypatch.setattr(_blocks, "SAMPLE", 64)
     monkeypatch.setattr(_blocks, "LEAST", 8)

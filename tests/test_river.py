@@ -75,6 +75,8 @@ def test_targets_of_any_size_are_learned(cls, unit):
     assert error < 0.5 * spread
 
 
+@pytest.mark.interpreted
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # numbers that wrap around
 @pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
 def test_learning_goes_on_after_a_pickle(cls):
     model = cls()

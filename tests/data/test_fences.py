@@ -1,12 +1,18 @@
 """Values far out are moved to a fence, and nothing else is."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from pistol._data.fences import FAR_OUT, fences_of, within_stored
+
+pytestmark = [
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"),  # numbers that wrap around
+]
 
 few = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 10**6)

@@ -19,6 +19,11 @@ from pistol._data.ordering import (
     shuffled,
 )
 
+pytestmark = [
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"),  # numbers that wrap around
+]
+
 weights = lists(floats(0, 5), min_size=1, max_size=20).map(np.array)
 
 

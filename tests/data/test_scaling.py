@@ -20,6 +20,8 @@ from pistol._data.scaling import (
     typical_square,
 )
 
+pytestmark = pytest.mark.interpreted
+
 few = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 10**6)
 

@@ -18,6 +18,11 @@ from sklearn.utils import murmurhash3_32
 from pistol._data.files import basics, svmlight, vowpal
 from pistol.files import DataFileError, chunks, read
 
+pytestmark = [
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"),  # numbers that wrap around
+]
+
 MUTATIONS = int(os.environ.get("PISTOL_MUTATIONS", "300"))
 
 decimals = st.builds(
