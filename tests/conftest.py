@@ -14,7 +14,7 @@ import pistol
 settings.register_profile("pistol", deadline=None, max_examples=12)
 settings.load_profile("pistol")
 
-COVERED = 2  # of as many cases of a law about estimators, one counts lines: it takes a quarter of the time
+COVERED = 2  # one of so many cases of a law about estimators counts lines, which takes time
 LAWS = ("tests/estimators/", "tests/training/")
 
 
