@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql.types import DoubleType, StructField, StructType
 
 import pistol
 
-TARGET = "y"
+TARGET, PREDICTION = "y", StructField("prediction", DoubleType())
 
 
 def learn(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -53,8 +54,8 @@ def predict(frame: Any, models: list[tuple[bytes, int]]) -> Any:
         for batch in batches:
             if batch.num_rows:
                 X = pa.Table.from_batches([batch])
-                X = X.drop_columns([name for name in (TARGET,) if name in X.column_names])
+                X = X.select([name for name in X.column_names if name != TARGET])
                 mean = sum(rows / total * model.predict(X) for model, rows in loaded)
                 yield batch.append_column("prediction", pa.array(np.asarray(mean, float)))
 
-    return frame.mapInArrow(answer, f"{frame._jdf.schema().toDDL()}, prediction double")
+    return frame.mapInArrow(answer, StructType([*frame.schema, PREDICTION]))

@@ -63,10 +63,10 @@ def seconds(x: float | None) -> str:
 
 
 def share(x: float | None) -> str:
-    """An error as a percentage."""
+    """An error rate as a percentage; an error above 1 is in the units of the targets."""
     if x is None:
         return "–"
-    return f"{x:.1%}" if x <= 1 else f"{x:.4g}"  # a rate, or an error in the units of the targets
+    return f"{x:.1%}" if x <= 1 else f"{x:.4g}"
 
 
 def number(x: float | None) -> str:
