@@ -15,8 +15,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pistol warmup
+	$(BIN)/mypy & types=$$!; $(BIN)/pistol warmup; wait $$types
 	$(BIN)/coverage erase
 	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=
 	$(ALONE) NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
@@ -39,5 +38,5 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml lab/pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml lab/pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]' --editable './lab[bench]'
+	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check --editable '.[test]' --editable './lab[bench]'
 	touch $@ $(VENV)/.demo

@@ -455,7 +455,7 @@ def worst_comparators(theta):
 @pytest.mark.parametrize("b", [0.01, 1.0, 50.0])
 @pytest.mark.parametrize("a", [2.25, 2.5, 3.0, 4.0])
 def test_regret_at_work(a, b, sign, same):
-    xs = [(1.0, 0.0)] * 50 if same else points(50)
+    xs = [(1.0, 0.0)] * 30 if same else points(30)
     game = Hostile(sign, xs)
     stream = [(x, 0.0) for x in xs]
     p = [p for p, _ in reference.pistol(stream, game.grad, dot, a, b, 1.0)]

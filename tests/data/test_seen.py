@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pistol import LinearPistolClassifier, LinearPistolRegressor
 from pistol._data.seen import WIDE, seen_in
 
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=8, deadline=None)
 seeds = st.integers(0, 10**6)
 WIDTH = 10 * WIDE
 both = pytest.mark.parametrize("make", [LinearPistolClassifier, LinearPistolRegressor])

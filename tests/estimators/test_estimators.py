@@ -36,14 +36,12 @@ FORMATS = {
 @parametrize_with_checks(
     [
         PistolClassifier(),
-        PistolClassifier(kernel="laplacian", loss="modified_huber"),
         PistolRegressor(),
         AveragedSGDClassifier(),
         KernelPerceptron(),
         LinearPistolClassifier(),
         LinearPistolClassifier(per_coordinate=False),
         LinearPistolRegressor(),
-        LinearPistolRegressor(per_coordinate=False, fit_intercept=False),
     ]
 )
 def test_scikit_learn_conventions(estimator, check):

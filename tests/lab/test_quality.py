@@ -215,14 +215,14 @@ def test_missing_data_are_a_reason_to_skip(name, monkeypatch, tmp_path):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_learns_dense_and_sparse_rows(name, sparse):
-    X, y = make_classification(160, 6, random_state=0)
+    X, y = make_classification(80, 6, random_state=0)
     X = sp.csr_matrix(X * (np.abs(X) > 0.3)) if sparse else X
     kinds = [kind for kind in ("binary", "regression") if METHODS[name].build(kind)]
     for kind in kinds:
         if sparse and (name, kind) == ("hgb", "regression"):
             continue  # there is no such task
         target = y if kind == "binary" else X @ np.ones(6)
-        task = Task("some", kind, 100, lambda target=target: Data(X, target))
+        task = Task("some", kind, 60, lambda target=target: Data(X, target))
         found = {"learn__C": 1.0, "learn__gamma": 0.1} if METHODS[name].after else {}
         try:
             done = cells.compute(task, 0, name, split(task, 0), TOY, found)

@@ -14,7 +14,7 @@ from pistol._learners.gradients import mean_squares
 from pistol._learners.models import Expansion
 from pistol.kernels import SLOPES, get_kernel
 
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=8, deadline=None)
 seeds = st.integers(0, 10**6)
 KERNELS = [
     get_kernel("rbf", 0.3, 1, 0.0),

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss as reference_log_loss
 from pistol import LinearPistolClassifier, PistolClassifier
 from pistol._training.calibration import log_loss, probabilities, temperature
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=10, deadline=None)
 seeds = st.integers(0, 10**6)
 classes = st.integers(2, 5)
 

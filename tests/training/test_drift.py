@@ -99,7 +99,7 @@ def test_who_is_behind_never_wins(gains):
     assert not duel(gains).won
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), factor=st.floats(1e-3, 1e3))
 def test_the_unit_of_the_loss_does_not_matter(seed, factor):
     gains = np.random.default_rng(seed).normal(0.3, 1.0, 40)

@@ -12,7 +12,7 @@ from pistol._compiled.types import read_only
 from pistol._data.ordering import Rounds
 from pistol._training.race import SURVIVORS, Contest, Folds, Racer, assign_folds
 
-few = settings(max_examples=20, deadline=None)
+few = settings(max_examples=10, deadline=None)
 seeds = st.integers(0, 10**6)
 N, K = 24, 3
 

@@ -131,7 +131,7 @@ def rows_of(ready: Ready, block: Chunk, first: int) -> Data:
         Y, weight, ids = Y[keep], weight[keep], ids[keep]
     if not columns.plain:
         assert columns.encoder is not None
-        X = usable(columns.encoder.encode(X), columns.encoder.feature_names)
+        X = usable(columns.encoder.encode(X, 1), columns.encoder.feature_names)
     return Data(X, read_only(Y), weight, ids)
 
 

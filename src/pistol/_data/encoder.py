@@ -81,28 +81,36 @@ class Encoder:
         columns = len(self.parts)
         return Layout(np.array(owner, int), np.array(group, int), np.array(hot, bool), columns)
 
-    def encode(self, table: Table) -> Any:
+    def encode(self, table: Table, n_jobs: int | None = None) -> Any:
         """Rows of numbers: dense, or sparse where the rows learned from were too many for that."""
         pairs = zip(self.parts, table.columns, strict=True)
-        return self._rows([part.encode(column) for part, column in pairs], table.rows)
+        return self._rows([part.encode(column) for part, column in pairs], table.rows, n_jobs)
 
-    def then(self, table: Table, Y: Array, weight: Array) -> tuple[Encoder, Any]:
+    def then(
+        self, table: Table, Y: Array, weight: Array, n_jobs: int | None = None
+    ) -> tuple[Encoder, Any]:
         """The encoder after more rows of a stream, and these rows."""
         pairs = zip(self.parts, table.columns, strict=True)
         parts, encoded = zip(*(p.then(c, Y, weight) for p, c in pairs), strict=True)
-        return replace(self, parts=list(parts)), self._rows(encoded, table.rows)
+        return replace(self, parts=list(parts)), self._rows(encoded, table.rows, n_jobs)
 
-    def _rows(self, encoded: Sequence[Encoded], n: int) -> Any:
-        return _dense_rows(self, encoded, n) if self.scale is None else _sparse(self, encoded, n)
+    def _rows(self, encoded: Sequence[Encoded], n: int, n_jobs: int | None) -> Any:
+        if self.scale is None:
+            return _dense_rows(self, encoded, n)
+        return _sparse(self, encoded, n, n_jobs)
 
 
 def learn_encoder(
-    table: Table, Y: Array | None, weight: Array, stream: bool = False
+    table: Table,
+    Y: Array | None,
+    weight: Array,
+    stream: bool = False,
+    n_jobs: int | None = None,
 ) -> tuple[Encoder, Any]:
     """What the columns of a table say, and the rows to learn from."""
     keys = _once(partial(_keys, table, Y))
     learn = partial(_learn, Y=Y, weight=weight, keys=keys, stream=stream)
-    with workers(None if table.rows > CHUNK else 1) as threads:
+    with workers(n_jobs if table.rows > CHUNK else 1) as threads:
         found = threads.run([partial(learn, column) for column in table.columns])
     encoder = Encoder(
         [column.name for column in table.columns],
@@ -118,7 +126,7 @@ def learn_encoder(
     dense = sum(len(part.dense) for part in encoder.parts)
     if table.rows * encoder.width > ENTRIES and 2 * dense < encoder.width:
         encoder = replace(encoder, scale=_scale(encoded, weight))
-    return encoder, encoder._rows(encoded, table.rows)
+    return encoder, encoder._rows(encoded, table.rows, n_jobs)
 
 
 def _kind(column: Column) -> str:
@@ -223,10 +231,10 @@ def _scale(encoded: Sequence[Encoded], weight: Array) -> tuple[Array, Array]:
     return np.array(center), np.array(unit)
 
 
-def _sparse(encoder: Encoder, encoded: Sequence[Encoded], n: int) -> Any:
+def _sparse(encoder: Encoder, encoded: Sequence[Encoded], n: int, n_jobs: int | None) -> Any:
     """CSR rows: dense columns scaled, and a one for each level."""
     cuts = [slice(lo, min(lo + CHUNK, n)) for lo in range(0, n, CHUNK)]
-    with workers(None) as threads:
+    with workers(n_jobs) as threads:
         blocks = threads.run([partial(_sparse_block, encoder, encoded, cut) for cut in cuts])
     data, indices, sizes = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     indptr = np.append(0, np.cumsum(sizes))

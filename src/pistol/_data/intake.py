@@ -113,7 +113,8 @@ def check_rows(estimator: Any, X: Any, columns: Columns) -> Any:
         table = read_known(estimator, X, columns)
         if not table.rows:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        return usable(columns.encoder.encode(table), columns.encoder.feature_names)
+        X = columns.encoder.encode(table, getattr(estimator, "n_jobs", None))
+        return usable(X, columns.encoder.feature_names)
     if is_frame(X) and columns.names is not None:
         X, _ = _checked(estimator, _in_order(X, columns.names), None)
     else:

@@ -367,7 +367,7 @@ def _prepared(
         found = notices_of_numbers(rows, Y, columns.names, getattr(task, "classes", None))
         columns = columns._replace(notices=say(found))
     elif not columns.plain:
-        columns, X = _encoded(columns, X, Y, weight, task, stream)
+        columns, X = _encoded(columns, X, Y, weight, task, stream, family.n_jobs)
         assert columns.encoder is not None
         family = family.laid_out(columns.encoder.layout) if known is None else family
     remembered = _remembered(table, columns) if whole else None
@@ -385,15 +385,21 @@ def _remembered(X: Any, columns: Columns) -> Remembered | None:
 
 
 def _encoded(
-    columns: Columns, table: Table, Y: Array, weight: Array, task: Any, stream: bool
+    columns: Columns,
+    table: Table,
+    Y: Array,
+    weight: Array,
+    task: Any,
+    stream: bool,
+    n_jobs: int | None,
 ) -> tuple[Columns, Any]:
     """What is known of the columns after these rows, and the rows as numbers."""
     if columns.encoder is None:
-        encoder, X = learn_encoder(table, Y, weight, stream)
+        encoder, X = learn_encoder(table, Y, weight, stream, n_jobs)
         said = say(notices(table, Y, getattr(task, "classes", None)))
         columns = columns._replace(notices=said)
     else:
-        encoder, X = columns.encoder.then(table, Y, weight)
+        encoder, X = columns.encoder.then(table, Y, weight, n_jobs)
     return columns._replace(encoder=encoder), usable(X, encoder.feature_names)
 
 

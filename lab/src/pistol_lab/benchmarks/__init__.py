@@ -144,24 +144,25 @@ def run(
     store, names_of_all = Store(out), list(BENCHMARKS)
     session = Session(store, console, resume, half, tuple(methods), tuple(tasks), jobs)
     results, skipped = [], dict[str, str]()
-    for number, name in enumerate(names, 1):
-        long = name in LONG  # it shows its own progress and knows what is finished
-        job = Job(report.job_name(name), _work, (name, size, session), True, _of_size(size))
-        found = store.kept(job) if resume and not long else None
-        state, title = "kept" if found else "done", f"[{number}/{len(names)}] {name}"
-        try:
-            with nullcontext() if long or found else console.status(f"{title}: {about(name)}"):
-                result = Result.from_json((found or store.do(job))["result"])
-        except SkipError as reason:
-            skipped[name] = str(reason)
-            result = Result(name=name, what=about(name), skipped=str(reason))
-        results.append(result)
-        report.page(store, names_of_all, skipped)
-        console.print(f"{title}: {_line(result, state)}", markup=False)
+    try:
+        for number, name in enumerate(names, 1):
+            long = name in LONG  # it shows its own progress and knows what is finished
+            job = Job(report.job_name(name), _work, (name, size, session), True, _of_size(size))
+            found = store.kept(job) if resume and not long else None
+            state, title = "kept" if found else "done", f"[{number}/{len(names)}] {name}"
+            try:
+                with nullcontext() if long or found else console.status(f"{title}: {about(name)}"):
+                    result = Result.from_json((found or store.do(job))["result"])
+            except SkipError as reason:
+                skipped[name] = str(reason)
+                result = Result(name=name, what=about(name), skipped=str(reason))
+            results.append(result)
+            console.print(f"{title}: {_line(result, state)}", markup=False)
+    finally:  # what was finished before an interrupt or an error has its place on the page, too
+        page = report.page(store, names_of_all, skipped)
     console.print(report.console_table(results))
     if size.toy:
         console.print(report.TOY)
-    page = report.page(store, names_of_all, skipped)
     console.print(f"Page: {page}", markup=False, soft_wrap=True)
     return results
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ..computer import computer
 from ..store import Store
-from .results import Result, Size
+from .results import Line, Result, Size
 
 BLUE, ORANGE, GREY = "#1f6fb4", "#d9762b", "#888888"
 HEADER = [
@@ -63,10 +63,13 @@ def seconds(x: float | None) -> str:
 
 
 def share(x: float | None) -> str:
-    """An error rate as a percentage; an error above 1 is in the units of the targets."""
-    if x is None:
-        return "–"
-    return f"{x:.1%}" if x <= 1 else f"{x:.4g}"
+    """An error rate as a percentage."""
+    return "–" if x is None else f"{x:.1%}"
+
+
+def error(line: Line) -> str:
+    """An error rate as a percentage, or a mean absolute error in the units of the targets."""
+    return f"{line.error:.4g}" if line.absolute else share(line.error)
 
 
 def number(x: float | None) -> str:
@@ -162,7 +165,7 @@ def _section(result: Result) -> list[str]:
             times = (
                 line.seconds / result.our_seconds if line.seconds and result.our_seconds else None
             )
-            what = [line.what, seconds(line.seconds), number(times), share(line.error)]
+            what = [line.what, seconds(line.seconds), number(times), error(line)]
             text += [f"| {' | '.join(what)} |"]
         text += [""]
     plain = {k: v for k, v in result.extra.items() if isinstance(v, int | float)}

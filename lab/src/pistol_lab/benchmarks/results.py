@@ -127,7 +127,8 @@ class Line:
 
     what: str
     seconds: float | None = None
-    error: float | None = None
+    error: float | None = None  # a share of the rows
+    absolute: bool = False  # or, if so, a mean absolute error
 
 
 @dataclass(frozen=True)
