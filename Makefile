@@ -15,7 +15,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy & types=$$!; $(BIN)/pistol warmup; wait $$types
+	$(BIN)/mypy & types=$$!; $(BIN)/pistol warmup && wait $$types
 	$(BIN)/coverage erase
 	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=
 	$(ALONE) NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests

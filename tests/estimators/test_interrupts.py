@@ -108,9 +108,7 @@ def test_an_interrupted_first_fit_leaves_an_unfitted_estimator(untouched, rows):
         assert not hasattr(model, "fitted_")
 
 
-@pytest.mark.parametrize(
-    ("task", "drift"), [("rows", False), ("rows", True), ("fit", True)]
-)
+@pytest.mark.parametrize(("task", "drift"), [("rows", False), ("rows", True), ("fit", True)])
 @four
 def test_an_interrupted_stream_goes_on_as_if_nothing_had_happened(make, rows, task, drift):
     X, y = rows(make(), n=700)
