@@ -2,7 +2,7 @@
 
 import os
 import pickle
-from collections import Counter
+from collections import defaultdict
 from itertools import pairwise
 
 import numpy as np
@@ -16,17 +16,39 @@ EXAMPLES = int(os.environ.get("PISTOL_EXAMPLES", "8"))  # of a law; more find ra
 settings.register_profile("pistol", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("pistol")
 
-COVERED = 4  # one of so many cases of a law about estimators counts lines, which takes time
-LAWS = ("tests/estimators/", "tests/training/")
+EVERY = "PISTOL_ALL" in os.environ  # every combination of the parameters of a test
+MOST = 4  # otherwise one combination of so many
 
 
-def pytest_collection_modifyitems(items):
-    seen = Counter()
+def pytest_collection_modifyitems(config, items):
+    """Run every value of every parameter of a test, but not every combination of them."""
+    cases = defaultdict(list)
     for item in items:
-        name = item.nodeid.partition("[")[0]
-        if seen[name] % COVERED and name.startswith(LAWS):
-            item.add_marker(pytest.mark.no_cover)
-        seen[name] += 1
+        cases[item.nodeid.partition("[")[0]].append(item)
+    kept = [item for same in cases.values() for item in (same if EVERY else diagonal(same))]
+    for same in cases.values():
+        for item in same[1:]:
+            item.add_marker(pytest.mark.no_cover)  # counting lines takes time
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def diagonal(cases):
+    """Cases whose numbers add up to a multiple of k, the second largest number of values, or MOST.
+
+    Of the two parameters with at least k values, each goes through all remainders whatever the others
+    are, so every value of every parameter is in some case.
+    """
+    numbers = [case.callspec.indices if hasattr(case, "callspec") else {} for case in cases]
+    if "check" in numbers[0]:  # of scikit-learn, which differ with the estimator
+        return cases
+    columns = {
+        tuple(each[name] for each in numbers) for name in numbers[0]
+    }  # names may go together
+    sizes = sorted(len(set(column)) for column in columns)
+    k = min(MOST, sizes[-2]) if len(sizes) > 1 else 1
+    return [case for case, *each in zip(cases, *columns) if sum(each) % k == 0]
 
 
 KERNEL = {

@@ -21,19 +21,18 @@ LONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("cls", [ours.LinearPistolClassifier, *REGRESSORS])
+@pytest.mark.parametrize("cls", [ours.LinearPistolClassifier, ours.LinearPistolRegressor])
 def test_rivers_own_checks(cls):
     for check in checks.yield_checks(cls()):
-        slow = check.__name__ == "check_bounded_memory_growth" and cls is ours.PistolRegressor
-        if not slow:
-            check(cls())
+        check(cls())
 
 
-def test_rivers_own_checks_of_the_kernel_classifier():
-    """It shares all but its learner with the others: the rest is left to those."""
-    for check in checks.yield_checks(ours.PistolClassifier(max_support=20)):
+@pytest.mark.parametrize("cls", [ours.PistolClassifier, ours.PistolRegressor])
+def test_rivers_own_checks_of_kernels(cls):
+    """They share all but their learner with the others: the rest is left to those."""
+    for check in checks.yield_checks(cls(max_support=20)):
         if check.__name__ not in LONG and "dataset" not in getattr(check, "keywords", {}):
-            check(ours.PistolClassifier(max_support=20))
+            check(cls(max_support=20))
 
 
 def events(n, seed=0):

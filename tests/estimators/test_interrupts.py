@@ -186,7 +186,7 @@ for name in ("PistolClassifier", "LinearPistolClassifier", "PistolRegressor", "L
     took = time.perf_counter() - began
     states = [pickle.dumps(each.fitted_) for each in (model, finished)]
     cut = 0
-    for share in rng.uniform(0, 1, 6):
+    for share in rng.uniform(0, 1, 3):
         tried = copy.deepcopy(model)
         try:
             signal.setitimer(signal.ITIMER_REAL, max(share * took, 1e-4))
