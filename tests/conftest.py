@@ -18,6 +18,7 @@ settings.load_profile("pistol")
 
 EVERY = "PISTOL_ALL" in os.environ  # every combination of the parameters of a test
 MOST = 4  # otherwise one combination of so many
+COVERED = 3  # one case of so many counts lines, which takes time
 
 
 def pytest_collection_modifyitems(config, items):
@@ -25,11 +26,13 @@ def pytest_collection_modifyitems(config, items):
     cases = defaultdict(list)
     for item in items:
         cases[item.nodeid.partition("[")[0]].append(item)
-    kept = [item for same in cases.values() for item in (same if EVERY else diagonal(same))]
+    chosen = set()
     for same in cases.values():
-        for item in same[1:]:
-            item.add_marker(pytest.mark.no_cover)  # counting lines takes time
-    chosen = set(kept)
+        kept = same if EVERY else diagonal(same)
+        chosen.update(kept)
+        for number, item in enumerate(kept):
+            if number % COVERED:
+                item.add_marker(pytest.mark.no_cover)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
 
@@ -40,15 +43,16 @@ def diagonal(cases):
     Of the two parameters with at least k values, each goes through all remainders whatever the others
     are, so every value of every parameter is in some case.
     """
-    numbers = [case.callspec.indices if hasattr(case, "callspec") else {} for case in cases]
-    if "check" in numbers[0]:  # of scikit-learn, which differ with the estimator
-        return cases
-    columns = {
-        tuple(each[name] for each in numbers) for name in numbers[0]
-    }  # names may go together
-    sizes = sorted(len(set(column)) for column in columns)
+    if not hasattr(cases[0], "callspec") or "check" in cases[0].callspec.params:
+        return cases  # scikit-learn's checks are different ones for each estimator
+    columns = list(
+        zip(*(case.callspec._idlist for case in cases), strict=True)
+    )  # one per decorator
+    values = [list(dict.fromkeys(column)) for column in columns]
+    sizes = sorted(map(len, values))
     k = min(MOST, sizes[-2]) if len(sizes) > 1 else 1
-    return [case for case, *each in zip(cases, *columns) if sum(each) % k == 0]
+    numbers = zip(*([all_.index(one) for one in column] for all_, column in zip(values, columns)))
+    return [case for case, each in zip(cases, numbers) if sum(each) % k == 0]
 
 
 KERNEL = {

@@ -60,6 +60,11 @@ def peak_memory() -> Iterator[dict[str, int]]:
     found["bytes"] = max(_status(key) - before, 0)
 
 
+def peak_of_process() -> int:
+    """The most bytes of memory that this process has had; 0 where the system does not tell."""
+    return _status("")
+
+
 def _status(key: str) -> int:
     if not key:
         try:

@@ -19,6 +19,7 @@ from ..store import Store
 from . import quality, report
 from .budget import budget
 from .cluster import dask
+from .cluster_memory import dask_memory
 from .encoding import encoding
 from .files import files, reading
 from .growth import growth
@@ -67,6 +68,7 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "reading": reading,
     "files": files,
     "dask": dask,
+    "dask-memory": dask_memory,
     "quality": quality.benchmark,
 }
 LONG = {"quality"}

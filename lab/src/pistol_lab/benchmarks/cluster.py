@@ -1,4 +1,4 @@
-"""Rows on a Dask cluster of this machine: one and two workers, the plain estimators, LightGBM's."""
+"""Rows on a Dask cluster of one and two workers, beside plain estimators and other libraries."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import datasets
+from sklearn.linear_model import SGDClassifier
 
 from pistol import LinearPistolClassifier, PistolClassifier
 
@@ -29,10 +30,11 @@ def dask(size: Size) -> Result:
     }
     found = {name: _measured(name, *maker, size) for name, maker in makers.items()}
     lines = [line for one in found.values() for line in one["lines"]]
-    try:
-        lines += [] if size.toy else _boosting(size)
-    except SkipError as reason:
-        lines.append(Line(f"LightGBM left out: {reason}"))
+    for name, run in {"LightGBM": _boosting, "dask-ml": _incremental}.items():
+        try:
+            lines += [] if size.toy else run(size)
+        except SkipError as reason:
+            lines.append(Line(f"{name} left out: {reason}"))
     kernel = found["kernel"]
     notes = [
         f"{name}: two workers {one['speedup']:.2f} times as fast as one; one worker "
@@ -73,10 +75,11 @@ def rows(n: int) -> tuple[Any, Any, Any, Any]:
 
 
 @contextmanager
-def cluster(workers: int, size: Size) -> Iterator[Any]:
+def cluster(workers: int, size: Size, memory: str | None = "auto") -> Iterator[Any]:
     """A client of so many workers with one thread each; processes but in toys."""
     distributed = peer("distributed", "dask")
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": not size.toy}
+    options["memory_limit"] = None if size.toy else memory
     with (
         distributed.LocalCluster(dashboard_address=None, **options) as here,
         distributed.Client(here) as client,
@@ -128,6 +131,22 @@ def _measured(name: str, plain: Any, spread: Any, n: int, size: Size) -> dict[st
 def _warm(plain: Any, X: Any, y: Any) -> None:
     """Compile what a worker needs."""
     plain(random_state=0).fit(X, y).predict(X[:100])
+
+
+def _incremental(size: Size) -> list[Line]:
+    """dask-ml's Incremental around SGDClassifier on the rows of the linear estimator."""
+    wrappers = peer("dask_ml.wrappers", "dask")
+    X, y, X_test, y_test = rows(size.dask_rows)
+    found = []
+    for workers in (1, 2):
+        with cluster(workers, size):
+            dX, dy = _blocks(X, y)
+            model = wrappers.Incremental(SGDClassifier(random_state=0), assume_equal_chunks=True)
+            seconds, model = best_of(partial(model.fit, dX, dy, classes=[0, 1]), size.repeats)
+        error = float(np.mean(model.estimator_.predict(X_test) != y_test))
+        what = f"dask-ml Incremental(SGDClassifier()), {len(y):,} rows, workers: {workers}"
+        found.append(Line(what, seconds, error))
+    return found
 
 
 def _boosting(size: Size) -> list[Line]:

@@ -52,6 +52,7 @@ class Size:
     encoding_rows: int = 1_000_000
     files_rows: int = 300_000  # of each data file
     files_support: int = 100_000  # rows of the model that is loaded
+    dask_gb: float = 10.0  # of a table in Parquet files
     memory_mb: int = 250  # text through a pipe; then four times as much
     quality_seconds: float = 120.0  # a slower method is not run on a task's further splits
 
@@ -99,6 +100,7 @@ TOY = Size(
     encoding_rows=300,
     files_rows=300,
     files_support=500,
+    dask_gb=0.0002,
     memory_mb=1,
 )
 
