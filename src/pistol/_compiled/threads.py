@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import lru_cache
+from multiprocessing import current_process
 from threading import Lock, get_ident
 from typing import Any
 
@@ -103,7 +104,8 @@ class Workers:
 
     def __init__(self, n_jobs: int | None, stack: ExitStack) -> None:
         self.n_jobs, self.stack = n_jobs, stack
-        self.n = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+        alone = current_process().daemon  # such as a worker of Dask, where joblib would warn
+        self.n = 1 if alone else effective_n_jobs(-1 if n_jobs is None else n_jobs)
         self.pool: ThreadPoolExecutor | None = None
 
     def run(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sklearn.base import is_classifier
@@ -137,18 +138,11 @@ def _linear(
     merged = run.tree("features", linear.merged_features, found)
     ready = run.task("scaling", 0, steps.scaled, ready, merged)
     (ready,) = run.done([ready], "scaling")
-    rows = [
-        run.task("rows", i, steps.prepared, ready, i, block, first)
-        for i, (block, first) in enumerate(zip(blocks, firsts, strict=True))
-    ]
-    held = [run.task("held", i, steps.part, pair, 1) for i, pair in enumerate(rows)]
-    learned = [run.task("learned", i, steps.part, pair, 0) for i, pair in enumerate(rows)]
-    futures = run.start([*held, *(learned if keep else [])])
-    held, learned = futures[: len(held)], futures[len(held) :] or learned
+    rows = (_kept if keep else _read_again)(run, ready, blocks, firsts)
     best, turns = None, linear.MOST if passes == "auto" else int(passes)
     first = mean = None
     for turn in range(turns):
-        mean, loss = _round(run, ready, mean, turn, learned, held)
+        mean, loss = _round(run, ready, mean, turn, rows)
         first = first or mean
         gain = 1.0 if best is None else 1.0 - loss / best.loss
         if best is None or gain > 0 or passes != "auto":
@@ -161,6 +155,33 @@ def _linear(
     return _adding_up(run, ready, fitted, sample)
 
 
+class _Rows(NamedTuple):
+    """The rows of all blocks."""
+
+    learn: Callable[..., Any]
+    learned: list[tuple[Any, ...]]  # what `learn` takes of each block
+    held: list[Any]  # pairs whose second part is held out
+
+
+def _kept(run: Run, ready: Any, blocks: list[Any], firsts: list[int]) -> _Rows:
+    """Scaled rows stay where they are."""
+    pairs = run.start(_each(run, "rows", steps.prepared, ready, blocks, firsts))
+    return _Rows(steps.learn_block, [(pair,) for pair in pairs], pairs)
+
+
+def _read_again(run: Run, ready: Any, blocks: list[Any], firsts: list[int]) -> _Rows:
+    """One task scales and learns a block, so no rows wait between two tasks."""
+    held = run.start(_each(run, "held", steps.held_rows, ready, blocks, firsts))
+    return _Rows(steps.read_and_learn, list(zip(blocks, firsts, strict=True)), held)
+
+
+def _each(
+    run: Run, name: str, work: Any, ready: Any, blocks: list[Any], firsts: list[int]
+) -> list[Any]:
+    pairs = enumerate(zip(blocks, firsts, strict=True))
+    return [run.task(name, i, work, ready, i, block, first) for i, (block, first) in pairs]
+
+
 class _Best(NamedTuple):
     """The round of the least loss so far."""
 
@@ -170,17 +191,21 @@ class _Best(NamedTuple):
 
 
 def _round(
-    run: Run, ready: Any, start: Any, turn: int, learned: list[Any], held: list[Any]
+    run: Run,
+    ready: Any,
+    start: Any,
+    turn: int,
+    rows: _Rows,
 ) -> tuple[Any, float]:
     """One round: the mean of the models of all blocks, and its loss on held-out rows."""
     each = [
-        run.task("block", f"{turn}-{i}", steps.learn_block, ready, start, i, turn, block)
-        for i, block in enumerate(learned)
+        run.task("block", f"{turn}-{i}", rows.learn, ready, start, i, turn, *block)
+        for i, block in enumerate(rows.learned)
     ]
     mean = run.tree(f"mean-{turn}", linear.merged, each)
     losses = [
-        run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, block)
-        for i, block in enumerate(held)
+        run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, pair)
+        for i, pair in enumerate(rows.held)
     ]
     lost = run.tree(f"loss-{turn}", steps.sums, losses)
     mean, lost = run.done([mean, lost], f"round {turn + 1}")

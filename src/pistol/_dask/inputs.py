@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -133,4 +134,7 @@ def _width(reader: Reader, path: str, on_error: str) -> int:
 
 def _read(reader: Reader, path: str, on_error: str, width: int | None) -> tuple[Any, Any, Any]:
     sized = reader if width is None else replace(reader, n_features=width)
-    return tuple(joined(list(sized.chunks([path], trouble(on_error)))))
+    block = tuple(joined(list(sized.chunks([path], trouble(on_error)))))
+    if "pyarrow" in sys.modules:  # it keeps memory for later, which counts against a worker's limit
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    return block

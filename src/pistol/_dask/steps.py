@@ -192,22 +192,29 @@ def prepared(ready: Ready, number: int, block: Chunk, first: int) -> Any:
     return linear.prepared(ready.shared, number, rows_of(ready, block, first))
 
 
-def part(pair: Sequence[Any], at: int) -> Any:
-    """One of two."""
-    return pair[at]
+def held_rows(ready: Ready, number: int, block: Chunk, first: int) -> Any:
+    """The same without the rows to learn from."""
+    return None, prepared(ready, number, block, first)[1]
 
 
 def learn_block(
-    ready: Ready, start: linear.Mean | None, number: int, turn: int, block: Any
+    ready: Ready, start: linear.Mean | None, number: int, turn: int, rows: Sequence[Any]
 ) -> linear.Mean:
     """Learn a block from the mean model of the round before."""
     weights = None if start is None else start.weights
-    return linear.learn_block(ready.shared, weights, number, turn, block)
+    return linear.learn_block(ready.shared, weights, number, turn, rows[0])
 
 
-def held_out(ready: Ready, mean: linear.Mean, block: Any) -> tuple[float, float]:
+def read_and_learn(
+    ready: Ready, start: linear.Mean | None, number: int, turn: int, block: Chunk, first: int
+) -> linear.Mean:
+    """The same for a block that is not kept."""
+    return learn_block(ready, start, number, turn, prepared(ready, number, block, first))
+
+
+def held_out(ready: Ready, mean: linear.Mean, rows: Sequence[Any]) -> tuple[float, float]:
     """The loss on held-out rows of a block, and their rounds."""
-    return linear.held_out_loss(ready.shared, mean.weights, block)
+    return linear.held_out_loss(ready.shared, mean.weights, rows[1])
 
 
 def sums(parts: Sequence[tuple[float, ...]]) -> tuple[float, ...]:

@@ -31,7 +31,7 @@ from .tasks import summed_loss
 from .work import Problem, Setup
 
 MOST = 16  # rounds over the blocks
-GAIN = 0.002  # a round has to bring this much, relatively
+GAIN = 0.005  # a round has to bring this much, relatively
 SHARE, HELD_OUT = 1 / 16, 2**14  # of the rows are held out: this share, but not more than so many
 
 

@@ -78,8 +78,12 @@ def rows(n: int) -> tuple[Any, Any, Any, Any]:
 def cluster(workers: int, size: Size, memory: str | None = "auto") -> Iterator[Any]:
     """A client of so many workers with one thread each; processes but in toys."""
     distributed = peer("distributed", "dask")
-    options = {"n_workers": workers, "threads_per_worker": 1, "processes": not size.toy}
-    options["memory_limit"] = None if size.toy else memory
+    options = {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "processes": not size.toy,
+        "memory_limit": None if size.toy else memory,
+    }
     with (
         distributed.LocalCluster(dashboard_address=None, **options) as here,
         distributed.Client(here) as client,
