@@ -20,6 +20,7 @@ import pandas as pd  # noqa: E402
 from dask import delayed  # noqa: E402
 
 import pistol  # noqa: E402
+from pistol._dask.running import Run  # noqa: E402
 from pistol._data import blocks as _blocks  # noqa: E402
 from pistol._data.files.basics import Chunk  # noqa: E402
 from pistol._learners import Cells  # noqa: E402
@@ -51,7 +52,12 @@ def limits():
 @pytest.fixture(scope="module")
 def cluster():
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    with distributed.LocalCluster(**options, dashboard_address=None) as cluster:
+    # A worker that is killed twice in this time would be given up instead of started again.
+    patient = {"distributed.deploy.lost-worker-timeout": "1h"}
+    with (
+        dask.config.set(patient),
+        distributed.LocalCluster(**options, dashboard_address=None) as cluster,
+    ):
         yield cluster
 
 
@@ -228,6 +234,14 @@ def test_values_that_are_no_numbers_are_named_by_the_worker():
         DaskPistolRegressor(kernel="rbf").fit(*lazy(*table()))
 
 
+@two
+def test_blocks_that_memory_does_not_hold_are_read_again(fitted, name, monkeypatch):
+    monkeypatch.setattr(Run, "fits", lambda self, size: False)
+    (model, rows), X = MODELS[name], table(100, seed=1)[0]
+    again = clone(model).fit(*lazy(*rows()))
+    assert_array_equal(again.to_local().predict(X), fitted[name].to_local().predict(X))
+
+
 # Faults
 
 
@@ -332,7 +346,6 @@ def test_too_little_memory_is_said():
 
 def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch):
     model = DaskLinearPistolClassifier(random_state=0)
-    from pistol._dask.running import Run
 
     def interrupted(self, tasks, name):
         self.start(tasks)

@@ -51,11 +51,14 @@ class Moments:
             self._vote(X[keep], weight[keep])
             self._merge(*_sparse(X[keep], weight[keep]))
             return
+        room = np.empty((min(CHUNK, X.shape[0]), X.shape[1]))  # for all chunks
         for lo in range(0, X.shape[0], CHUNK):
-            keep = lo + np.flatnonzero(weight[lo : lo + CHUNK] > 0)
-            rows = X[keep].astype(np.float64, copy=False)
-            self._vote(rows, weight[keep])
-            self._merge(*_dense(rows, weight[keep]))
+            rows, w = X[lo : lo + CHUNK], weight[lo : lo + CHUNK]
+            if not (w > 0).all():
+                rows, w = rows[w > 0], w[w > 0]
+            rows = rows.astype(np.float64, copy=False)
+            self._vote(rows, w)
+            self._merge(*_dense(rows, w, room))
 
     def recount(self, X: Any, weight: Array) -> None:
         """Count the votes exactly; X are all rows, so that their order does not matter."""
@@ -67,8 +70,11 @@ class Moments:
             count += np.bincount(X.indices, each * (X.data == self.usual[X.indices]), d)
             count += np.where(self.usual == 0, zeros, 0.0)
         else:
+            room = np.empty((min(CHUNK, X.shape[0]), X.shape[1]))
             for lo in range(0, X.shape[0], CHUNK):
-                count += weight[lo : lo + CHUNK] @ (X[lo : lo + CHUNK] == self.usual)
+                rows = X[lo : lo + CHUNK]
+                same = np.equal(rows, self.usual, out=room[: len(rows)])
+                count += weight[lo : lo + CHUNK] @ same
         self.votes = 2.0 * count - total
 
     def _vote(self, X: Any, weight: Array) -> None:
@@ -130,19 +136,20 @@ def plain(x: Any) -> Any:
 
 
 def _root_of_squares(X: Array, w: Array) -> Array:
-    """√Σ w x² of every feature."""
-    size = np.abs(X).max(axis=0, initial=0.0)
+    """√Σ w x² of every feature; X is lost."""
+    size = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
     size = np.where(size > 0, size, 1.0)
-    return size * np.sqrt(w @ np.square(X / size))
+    X /= size
+    return size * np.sqrt(w @ np.square(X, out=X))
 
 
-def _dense(X: Array, w: Array) -> tuple[float, Array, Array, Array, Array]:
+def _dense(X: Array, w: Array, room: Array) -> tuple[float, Array, Array, Array, Array]:
     total = w.sum()
     if total == 0:
         return (0.0, *np.zeros((4, X.shape[1])))
     low, high = X.min(axis=0), X.max(axis=0)
     mean = np.clip((w / total) @ X, low, high)  # rounding must not make a constant feature vary
-    return total, mean, _root_of_squares(X - mean, w), low, high
+    return total, mean, _root_of_squares(np.subtract(X, mean, out=room[: len(X)]), w), low, high
 
 
 def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array]:
@@ -204,8 +211,10 @@ class Scaler:
         if sp.issparse(X):
             return self._dense(X)
         out = np.empty(X.shape, X.dtype)
+        room = np.empty((min(CHUNK, X.shape[0]), X.shape[1]))  # for all chunks
         for lo in range(0, X.shape[0], CHUNK):
-            out[lo : lo + CHUNK] = within(X[lo : lo + CHUNK], self.center, self.scale)
+            rows = X[lo : lo + CHUNK]
+            out[lo : lo + CHUNK] = within(rows, self.center, self.scale, out=room[: len(rows)])
         return out
 
     def _dense(self, X: Any) -> Array:
@@ -289,18 +298,27 @@ class Unscaled:
         return np.ones(self.features, bool)
 
 
-def within(X: Array, center: Any, scale: Array, far: float | None = None) -> Array:
+def within(
+    X: Array, center: Any, scale: Array, far: float | None = None, out: Array | None = None
+) -> Array:
     """(x - center) · scale, clipped, in steps that the rounding of a scale does not change."""
     far = FAR[X.dtype.char] if far is None else far
     with np.errstate(over="ignore"):
-        Z = (X.astype(np.float64, copy=False) - center) * scale
+        Z = np.subtract(X, center, out=out, dtype=np.float64)
+        Z *= scale
     return in_steps(np.clip(Z, -far, far, out=Z), scale).astype(X.dtype, copy=False)
 
 
 def in_steps(Z: Array, scale: Array) -> Array:
-    """Scaled values without what depends on rounding; faint features keep all their bits."""
-    steps = np.rint(Z * GRAIN) / GRAIN
-    return np.where(scale == FAINT, Z, steps) if (scale == FAINT).any() else steps
+    """Scaled values without what depends on rounding, in place; faint features keep all their bits."""
+    faint = scale == FAINT
+    kept = Z[..., faint] if faint.any() else None
+    Z *= GRAIN
+    np.rint(Z, out=Z)
+    Z /= GRAIN
+    if kept is not None:
+        Z[..., faint] = kept
+    return Z
 
 
 def bounded(x: Array, factor: Array, most: float) -> Array:

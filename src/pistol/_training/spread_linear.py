@@ -135,13 +135,19 @@ def prepared(common: Common, number: int, data: Data) -> tuple[Block, Block]:
     blank = common.blank
     Z, V = blank.scaler.transform(data.X), blank.targets.transform(data.Y)
     held = np.random.default_rng((common.seed, number, 2)).random(len(V)) < common.share
-    return tuple(  # type: ignore[return-value]
-        Block(
-            Data(Z[at], read_only(V[at]), data.weight[at], data.ids[at]),
-            as_given(np.array(data.weight[at]), blank.counts.size),
-        )
-        for at in (np.flatnonzero(~held), np.flatnonzero(held))
-    )
+    whole = Data(Z, read_only(V), data.weight, data.ids)
+    at = np.flatnonzero(held)
+    apart = Data(Z[at], read_only(V[at]), data.weight[at], data.ids[at])
+    learned = _rounds(
+        common, data.weight, np.flatnonzero(~held)
+    )  # of the whole: rows are not copied
+    return Block(whole, learned), Block(apart, _rounds(common, apart.weight, np.arange(len(at))))
+
+
+def _rounds(common: Common, weight: Array, at: Array) -> Rounds:
+    """The rounds of some rows."""
+    found = as_given(np.array(weight[at]), common.blank.counts.size)
+    return found._replace(rows=read_only(at[found.rows]))
 
 
 def learn_block(common: Common, start: Array | None, number: int, turn: int, block: Block) -> Mean:
