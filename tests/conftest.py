@@ -45,9 +45,8 @@ def diagonal(cases):
     """
     if not hasattr(cases[0], "callspec") or "check" in cases[0].callspec.params:
         return cases  # scikit-learn's checks are different ones for each estimator
-    columns = list(
-        zip(*(case.callspec._idlist for case in cases), strict=True)
-    )  # one per decorator
+    # one column of names per decorator
+    columns = list(zip(*(case.callspec._idlist for case in cases), strict=True))
     values = [list(dict.fromkeys(column)) for column in columns]
     sizes = sorted(map(len, values))
     k = min(MOST, sizes[-2]) if len(sizes) > 1 else 1

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pistol
 from pistol._data import encoder as module
 from pistol._data.encoder import learn_encoder
 from pistol._data.parts import FREE, Levels
@@ -185,3 +186,18 @@ def test_many_columns_of_many_rows_are_sparse(monkeypatch):
     np.testing.assert_allclose([number.mean(), number.std()], [0, 1], atol=1e-9)
     np.testing.assert_array_equal(X.toarray()[:, 33], dense[:, 33])
     np.testing.assert_array_equal(encoder.encode(table).toarray(), X.toarray())
+
+
+@pytest.mark.parametrize("make", [pistol.PistolClassifier, pistol.PistolRegressor])
+def test_encoding_keeps_to_n_jobs_in_fit_and_predict(make, monkeypatch):
+    monkeypatch.setattr(module, "CHUNK", 16)
+    monkeypatch.setattr(module, "ENTRIES", 100)  # so that rows are sparse
+    asked, workers = [], module.workers
+    monkeypatch.setattr(module, "workers", lambda n_jobs: asked.append(n_jobs) or workers(n_jobs))
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"word": rng.choice(list("abcdefgh"), 200), "x": rng.normal(size=200)})
+    model = make(n_jobs=1, random_state=0).fit(X, X["x"] > 0)
+    learned = len(asked)
+    model.predict(X)
+    assert len(asked) > learned > 0
+    assert set(asked) == {1}

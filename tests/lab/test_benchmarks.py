@@ -284,6 +284,8 @@ def test_units_suit_their_numbers():
         "–", "2 µs", "250 ms", "90 s", "2 h",
     ]  # fmt: skip
     assert [report.number(x) for x in (None, 0.7071, 12345.6)] == ["–", "0.707", "12,346"]
+    lines = Line("rate", error=0.25), Line("mean", error=0.25, absolute=True), Line("none")
+    assert [report.error(line) for line in lines] == ["25.0%", "0.25", "–"]
 
 
 def test_machines_are_told_apart_where_they_differ(tmp_path):

@@ -370,17 +370,17 @@ def _prepared(
         columns, X = _encoded(columns, X, Y, weight, task, stream, family.n_jobs)
         assert columns.encoder is not None
         family = family.laid_out(columns.encoder.layout) if known is None else family
-    remembered = _remembered(table, columns) if whole else None
+    remembered = _remembered(table, columns, family.n_jobs) if whole else None
     return _Ready(Data(X, read_only(Y), weight, ids), family, columns, n_rows, remembered)
 
 
-def _remembered(X: Any, columns: Columns) -> Remembered | None:
+def _remembered(X: Any, columns: Columns, n_jobs: int | None) -> Remembered | None:
     """What tells rows that are learned again, as they are when they are predicted."""
     n = X.rows if isinstance(X, Table) else X.shape[0]
     at = some_rows(n)
     if isinstance(X, Table):
         assert columns.encoder is not None
-        return remember(columns.encoder.encode(X.among(at)), n)
+        return remember(columns.encoder.encode(X.among(at), n_jobs), n)
     return remember(X[at], n)
 
 

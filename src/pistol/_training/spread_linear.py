@@ -138,9 +138,7 @@ def prepared(common: Common, number: int, data: Data) -> tuple[Block, Block]:
     whole = Data(Z, read_only(V), data.weight, data.ids)
     at = np.flatnonzero(held)
     apart = Data(Z[at], read_only(V[at]), data.weight[at], data.ids[at])
-    learned = _rounds(
-        common, data.weight, np.flatnonzero(~held)
-    )  # of the whole: rows are not copied
+    learned = _rounds(common, data.weight, np.flatnonzero(~held))  # of the whole, without a copy
     return Block(whole, learned), Block(apart, _rounds(common, apart.weight, np.arange(len(at))))
 
 
