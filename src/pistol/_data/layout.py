@@ -51,16 +51,6 @@ class Layout:
             mean[self.hot] = np.asarray((weight / weight.sum()) @ part).ravel()
         return mean
 
-    def pooled(self, squares: Array, rows: Any) -> Array:
-        """One value for all columns of a group: their mean, weighted by how much each varies."""
-        if not self.hot.any():
-            return squares
-        share = variance(rows)
-        total = np.bincount(self.group, squares * share)
-        weight = np.bincount(self.group, share)
-        pooled = total / np.where(weight > 0, weight, 1.0)
-        return np.where(self.hot, pooled[self.group], squares)
-
     def by_column(self, squares: Array) -> Array:
         """Sums over the columns of the table, of values that are alike within a group."""
         first = np.unique(self.group, return_index=True)[1]
@@ -69,6 +59,17 @@ class Layout:
     def count(self, varies: Array) -> int:
         """How many groups have a column that varies."""
         return len(np.unique(self.group[varies]))
+
+
+def pooled(squares: Array, group: Array, rows: Any) -> Array:
+    """One value for all columns of a group: their mean, weighted by how much each varies."""
+    alone = np.bincount(group)[group] == 1
+    if alone.all():
+        return squares
+    share = variance(rows)
+    total, weight = np.bincount(group, squares * share), np.bincount(group, share)
+    mean = total / np.where(weight > 0, weight, 1.0)
+    return np.where(alone, squares, mean[group])
 
 
 def variance(rows: Any) -> Array:

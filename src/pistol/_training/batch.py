@@ -11,8 +11,8 @@ import numpy as np
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE
-from .._data.metric import weighted
 from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
+from .._data.steps import onwards
 from .._learners import Chunk, Rule
 from .cells import learn_cells
 from .families import Candidate, Data
@@ -99,10 +99,9 @@ def scaled_work(
 def race_on_sample(work: Work, race: Race) -> tuple[Chosen, Work]:
     """What a race on some of the rows has chosen, and all rows in the metric that it has found."""
     chosen = _race(work.sample(race.sample), race, None)
-    scaler, scaled = chosen.fitted.scaler, work.data
-    if scaler is not work.blank.scaler:
-        scaled = scaled._replace(X=weighted(scaled.X, scaler.weight))
-    compact = scaled._replace(X=work.problem.family.compact(scaled.X))
+    scaler, family = chosen.fitted.scaler, work.problem.family
+    Z = onwards(work.data.X, work.blank.scaler, scaler)
+    compact = work.data._replace(X=family.compact(Z))
     blank = replace(work.blank, scaler=scaler, held_out_error=chosen.fitted.held_out_error)
     return chosen, work._replace(data=compact, blank=blank)
 
@@ -165,12 +164,13 @@ def _race(work: Work, plan: Race, watch: Watch | None) -> Chosen:
     V = read_only(data.Y[rounds.rows])
     with workers(family.n_jobs) as threads, one_blas_thread():
         contest = Contest(data.Y, folds, task.held_out_loss(V, rounds.r, rule), threads)
-        for level in levels(contest, family, data, work.blank.scaler, rule, plan.most):
+        rows = work.blank.counts.rounds
+        scalers = family.scalings(data.X, data.weight, work.blank.scaler, rows)
+        for level in levels(contest, family, data, scalers, rule, plan.most):
             if watch is not None and _stopped(work, level, rule, watch):
                 break
-        best, scaler = level.best, level.scaler(work.blank.scaler)
-        if scaler is not work.blank.scaler:
-            data = data._replace(X=weighted(data.X, scaler.weight))
+        best, scaler = level.best, level.metric()
+        data = data._replace(X=onwards(data.X, work.blank.scaler, scaler))
         candidate = family.candidates(data.X, data.weight, scaler)[best.number]
         more = []
         if plan.full:
@@ -204,7 +204,7 @@ def _so_far(work: Work, level: Level, rule: Rule) -> Fitted:
     return replace(
         work.blank,
         learners=level.best.learners()[:1],
-        scaler=level.scaler(work.blank.scaler, 0),
+        scaler=level.metric(0),
         passes=level.best.passes,
         online=online,
     )

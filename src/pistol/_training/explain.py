@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from .._compiled.types import Array
 from .._data.intake import Columns
 from .._data.scaling import MOST, Scaler
+from .._data.steps import per_feature
 from .._learners.contributions import contributions, terms, whole_of
 from .._learners.models import Linear
 from .fitted import Fitted
@@ -67,6 +68,7 @@ def explained(fitted: Fitted, X: Any, reference: Any = None) -> Explanation:
         if reference is not None:
             start = _mean(fitted.scaler.transform(reference))
         found, value = contributions(model, Z, start)
+        found = per_feature(found, fitted.scaler)
         shape = found.shape[0], found.shape[2]
         spread = fitted.targets.spread(found.transpose(1, 0, 2).reshape(len(value), -1))
         parts = [own.reshape(shape) for own in spread]

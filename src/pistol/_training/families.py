@@ -108,8 +108,11 @@ class Family(Protocol):
     def metrics(self, Z: Any) -> int:
         """How many times a race may find a metric for these scaled rows."""
 
-    def pooled(self, squares: Array, Z: Any) -> Array:
+    def pooled(self, squares: Array, Z: Any, scaler: Any) -> Array:
         """Mean squared derivatives, alike for columns of scaled rows that belong together."""
+
+    def scalings(self, Z: Any, weight: Array, scaler: Any, rows: int) -> list[Any]:
+        """Scalers that a race chooses from for so many rows, of which these are some, scaled."""
 
     def compact(self, Z: Any) -> Any:
         """Scaled rows as they are kept where there are many."""

@@ -11,6 +11,7 @@ from .._compiled.types import Array
 from .._data.metric import Weighted
 from .._data.origin import OriginScaler
 from .._data.scaling import Scaler
+from .._data.steps import feature_of
 from .._learners import Patchwork
 from .._learners.contributions import whole_of
 from .._learners.gradients import relative_squares
@@ -59,9 +60,10 @@ def _squared_slopes(fitted: Fitted, model: Any) -> Array:
     some = whole.rows[:: max(1, len(whole.ids) // LOOKED_AT)]
     _, squares = relative_squares(model, some, np.ones(some.shape[0]))
     weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
-    squares = np.where(scaler.varies, squares * np.square(weight), 0.0)
+    squares, group = squares * np.square(weight), feature_of(scaler)
+    squares[: group.max() + 1][~scaler.varies[: group.max() + 1]] = 0.0
+    squares = fitted.family.pooled(squares, some, scaler)[: group.max() + 1]
     if fitted.columns.plain:
         return squares
     assert fitted.columns.encoder is not None
-    layout = fitted.columns.encoder.layout
-    return layout.by_column(layout.pooled(squares, some))
+    return fitted.columns.encoder.layout.by_column(squares)

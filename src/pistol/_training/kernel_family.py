@@ -12,7 +12,7 @@ import numpy as np
 from .._compiled.threads import Workers
 from .._compiled.types import Array, pick
 from .._data.bends import Bent, bent_scaler
-from .._data.layout import Layout
+from .._data.layout import Layout, pooled
 from .._data.metric import Weighted
 from .._data.ordering import content, mix
 from .._data.scaling import (
@@ -24,6 +24,7 @@ from .._data.scaling import (
     stays_sparse,
     typical_square,
 )
+from .._data.steps import Stepped, feature_of, stepped
 from .._data.sums import MIXED, SUMS
 from .._data.validation import check_choice, check_count, check_gram, check_number
 from .._learners import Dual, Gram, GramRun, Learner, Rule
@@ -36,7 +37,8 @@ from .race import Run
 METRICS = 4  # rounds of the metric, at most
 CELL = 2500  # rounds of a cell, at most
 PRECISE = 1024  # support rows up to which predictions in float64 cost next to nothing
-WIDEST = 4096  # features: with more of them there is no metric
+WIDEST = 4096  # features: with more of them there is no metric, and there are no steps
+ENTRIES = 2**27  # of all rows with steps, at most
 
 
 @dataclass(frozen=True)
@@ -127,14 +129,21 @@ class KernelFamily:
         """One-hot columns of a category count as one feature."""
         return replace(self, layout=layout)
 
-    def pooled(self, squares: Array, Z: Any) -> Array:
-        """The mean over one-hot columns of a category."""
-        return squares if self.layout is None else self.layout.pooled(squares, Z)
+    def pooled(self, squares: Array, Z: Any, scaler: Any) -> Array:
+        """The mean over a feature and its ramps, and over one-hot columns of a category."""
+        group = feature_of(scaler)
+        return pooled(squares, group if self.layout is None else self.layout.group[group], Z)
+
+    def scalings(self, Z: Any, weight: Array, scaler: Any, rows: int) -> list[Any]:
+        """As scaled, and with steps where so many rows with steps fit into memory."""
+        most = min(WIDEST, ENTRIES // max(rows, 1))
+        steps = stepped(scaler, Z, weight, most) if self.auto else None
+        return [scaler] if steps is None else [scaler, steps]
 
     def _varying(self, scaler: Any) -> float:
         """In how many features the rows differ, as if all of these counted the same."""
         if self.layout is not None and self.layout.hot.any():
-            return max(self.layout.count(scaler.varies), 1)
+            return max(self.layout.count(scaler.varies[: len(self.layout.group)]), 1)
         return _varying(scaler)
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
@@ -236,6 +245,8 @@ class KernelFamily:
             return scaler
         if isinstance(scaler, Weighted):
             return Weighted(self._rescaled(moments, scaler.scaler), scaler.weight)
+        if isinstance(scaler, Stepped):
+            return replace(scaler, scaler=self._rescaled(moments, scaler.scaler))
         if isinstance(scaler, Bent):
             return Bent(self._rescaled(moments, scaler.scaler))
         now = moments.scaler(scaler.centred).faintly()
@@ -247,6 +258,9 @@ def _typical_square(moments: Moments, scaler: Any) -> float:
     scale: Any = 1.0
     if isinstance(scaler, Weighted):
         scale, scaler = scaler.weight, scaler.scaler
+    if isinstance(scaler, Stepped):  # a feature and its ramps vary as much as the feature alone
+        scaler = scaler.scaler
+        scale = scale[: scaler.features] if isinstance(scale, np.ndarray) else scale
     if isinstance(scaler, Bent):
         scaler = scaler.scaler
     return moments.typical_square(scale * scaler.scale if isinstance(scaler, Scaler) else scale)

@@ -103,9 +103,13 @@ class LinearFamily:
         """Never: the weights of a linear model say it all."""
         return 0
 
-    def pooled(self, squares: Array, Z: Any) -> Array:
+    def pooled(self, squares: Array, Z: Any, scaler: Any) -> Array:
         """The squares themselves."""
         return squares
+
+    def scalings(self, Z: Any, weight: Array, scaler: Any, rows: int) -> list[Any]:
+        """As scaled."""
+        return [scaler]
 
     def compact(self, Z: Any) -> Any:
         """The rows as they are."""

@@ -6,7 +6,7 @@ the rows that it learns from, so that its held-out rows can tell whether the met
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.metric import Weighted, mean_weights, metric_weights, weighted
 from .._data.ordering import Rounds
+from .._data.steps import onwards
 from .._learners import Rule
 from .._learners.gradients import mean_squares
 from .families import Data, Family
@@ -24,60 +25,94 @@ from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
+BEHIND = (
+    0.2  # by so much the loss in one scaling may be larger than in the other for a metric there
+)
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LEADING = 2  # candidates of a race that take part in the next, beside the one that shows the metric
 SAMPLE = 256  # rounds at which gradients are looked at
 
 
 class Level(NamedTuple):
-    """A race in one metric: the best candidate so far, all of them, and the weights of each fold."""
+    """A race in one scaling and metric: the best candidate so far, all of them, and their rows."""
 
     best: Racer
     racers: list[Racer]
-    weights: Array | None  # of shape (folds, features); None: all features count the same
+    scaler: Any  # of the rows, but for the metric
+    data: Data
+    weights: Array | None = None  # of shape (folds, features); None: all features count the same
 
-    def scaler(self, scaler: Any, fold: int | None = None) -> Any:
-        """The scaler of one fold, or of the mean over the folds."""
+    def metric(self, fold: int | None = None) -> Any:
+        """The scaler with the metric of one fold, or with the mean over the folds."""
         if self.weights is None:
-            return scaler
+            return self.scaler
         weight = mean_weights(self.weights) if fold is None else self.weights[fold]
-        return Weighted(scaler, weight)
+        return Weighted(self.scaler, weight)
 
 
 def levels(
-    contest: Contest, family: Family, data: Data, scaler: Any, rule: Rule, most: int
+    contest: Contest, family: Family, data: Data, scalers: Sequence[Any], rule: Rule, most: int
 ) -> Iterator[Level]:
-    """Race after race, each in the metric that the one before has found; yields the best so far."""
-    rounds, weights, best, numbers = family.metrics(data.X), None, None, None
-    for number in range(rounds + 1):
-        racers = _racers(contest, family, data, scaler, rule, weights, numbers)
-        for leader in contest.race(racers, min(most, SHORT) if rounds else most):
-            level = _better(Level(leader, racers, weights), best)
-            yield level
-        promising = _promising(number, leader.best, np.inf if best is None else best.best.best)
-        best = level
-        if number == rounds or not promising:
-            break
-        scout = next(racer for racer in racers if racer.number == family.scout)
-        weights = _learn_weights(contest, family, scout, weights)
-        leading = sorted(racers, key=lambda racer: racer.best)[:LEADING]
-        numbers = sorted({scout.number, *(racer.number for racer in leading)})
-    assert best is not None
+    """Races in each scaling, and in the metrics that they find; yields the best so far.
+
+    The rows are scaled by the first scaler, and the others go on from there. A scaling whose first race
+    ends far behind finds no metric.
+    """
+    tops: list[Level] = []
+    short = min(most, SHORT) if len(scalers) > 1 or family.metrics(data.X) else most
+    for scaler in scalers:
+        scaled = data._replace(X=onwards(data.X, scalers[0], scaler))
+        racers = _racers(contest, family, scaled, scaler, rule)
+        for leader in contest.race(racers, short):
+            level = Level(leader, racers, scaler, scaled)
+            yield min([*tops, level], key=_loss)
+        tops.append(level)
+    most_loss = (1.0 + BEHIND) * min(map(_loss, tops))
+    for number, level in enumerate(tops):
+        if _loss(level) <= most_loss:
+            for found in _metrics(contest, family, level, rule, short):
+                tops[number] = found
+                yield min(tops, key=_loss)
+    best = min(tops, key=_loss)
     for leader in contest.race(best.racers, most):
         yield best._replace(best=leader)
 
 
+def _loss(level: Level) -> float:
+    return level.best.best
+
+
+def _metrics(
+    contest: Contest, family: Family, level: Level, rule: Rule, most: int
+) -> Iterator[Level]:
+    """Race after race, each in the metric that the one before has found; yields the best so far."""
+    best, racers, weights = level, level.racers, level.weights
+    for number in range(family.metrics(level.data.X)):
+        scout = next(racer for racer in racers if racer.number == family.scout)
+        weights = _learn_weights(contest, family, scout, weights, level.scaler)
+        leading = sorted(racers, key=lambda racer: racer.best)[:LEADING]
+        numbers = sorted({scout.number, *(racer.number for racer in leading)})
+        racers = _racers(contest, family, level.data, level.scaler, rule, weights, numbers)
+        before = _loss(best)
+        for leader in contest.race(racers, most):
+            found = level._replace(best=leader, racers=racers, weights=weights)
+            yield _better(found, best)
+        best = _better(found, best)
+        if not _promising(number, leader.best, before):
+            break
+
+
 def _promising(number: int, loss: float, least: float) -> bool:
-    """Whether another metric is worth a try after so many, given this loss and the least before.
+    """Whether another metric is worth a try after this one, given its loss and the least before.
 
     The first may be slightly worse than none, because the second is often better than both.
     """
-    return loss < (1.0 + TOLERANCE if number < 2 else 1.0 - GAIN) * least
+    return loss < (1.0 + TOLERANCE if number == 0 else 1.0 - GAIN) * least
 
 
-def _better(level: Level, other: Level | None) -> Level:
-    """The level with the smaller loss; the later one if they are equal."""
-    return level if other is None or level.best.best <= other.best.best else other
+def _better(level: Level, other: Level) -> Level:
+    """The level with the smaller loss; the first of them if they are equal."""
+    return level if _loss(level) <= _loss(other) else other
 
 
 def _racers(
@@ -86,8 +121,8 @@ def _racers(
     data: Data,
     scaler: Any,
     rule: Rule,
-    weights: Array | None,
-    numbers: list[int] | None,
+    weights: Array | None = None,
+    numbers: list[int] | None = None,
 ) -> list[Racer]:
     """The candidates with these numbers, or all, on all folds; each fold in its own metric."""
     k = contest.folds.k
@@ -125,7 +160,9 @@ def _makers(
     return dict(zip(numbers, family.runs(some, data, rule, contest.threads, learned), strict=True))
 
 
-def _learn_weights(contest: Contest, family: Family, scout: Racer, before: Array | None) -> Array:
+def _learn_weights(
+    contest: Contest, family: Family, scout: Racer, before: Array | None, scaler: Any
+) -> Array:
     """The metric that the gradients of a candidate suggest, for each fold."""
     if scout.done < SHORT and not scout.still:
         contest.go_on([scout], SHORT)
@@ -136,7 +173,7 @@ def _learn_weights(contest: Contest, family: Family, scout: Racer, before: Array
         at = at[:: max(1, len(at) // SAMPLE)]
         model = run.expansion()
         squares = mean_squares(model, run.Z[rounds.rows[at]], rounds.r[at])
-        squares = family.pooled(squares, model.rows)
+        squares = family.pooled(squares, model.rows, scaler)
         weight = np.ones(len(squares)) if before is None else before[i]
         return metric_weights(weight, squares)
 
@@ -158,5 +195,5 @@ def metric_of(window: Window, fitted: Any) -> Array:
     data = Data(X, V, window.r, np.arange(n))
     with workers(family.n_jobs) as threads, one_blas_thread():
         contest = Contest(V, folds, loss, threads)
-        *_, level = levels(contest, family, data, scaler, rule, SHORT)
+        *_, level = levels(contest, family, data, [scaler], rule, SHORT)
     return np.ones(X.shape[1]) if level.weights is None else mean_weights(level.weights)
