@@ -16,6 +16,7 @@ from ._compiled.types import Array
 from ._data.bends import ROOM, STRAIGHT, Bent
 from ._data.metric import Weighted
 from ._data.scaling import FAR, Scaler, Unscaled
+from ._data.steps import Stepped
 from ._data.targets import LOG_LEAST, LOG_MOST, STEPS, LogScaler, TargetScaler
 from ._estimators.base import settled
 from ._estimators.loading import CLASSES
@@ -162,6 +163,8 @@ def scaled(g: Graph, scaler: Any, X: str) -> str:
         return g.op("Mul", scaled(g, scaler.scaler, X), g.array(scaler.weight[None]))
     if isinstance(scaler, Bent):
         return _bent(g, scaler, scaled(g, scaler.scaler, X))
+    if isinstance(scaler, Stepped):
+        return _stepped(g, scaler, scaled(g, scaler.scaler, X))
     if isinstance(scaler, Scaler):
         moved = g.op("Sub", X, g.array(scaler.center[None]))
         return g.clip(g.op("Mul", moved, g.array(scaler.scale[None])), -FAR["d"], FAR["d"])
@@ -193,6 +196,18 @@ def _bent(g: Graph, scaler: Bent, Z: str) -> str:
         line = g.op("Add", g.op("MatMul", steps, g.array(slopes[:, None])), g.array(scores[0]))
         out = g.op("Add", out, g.op("MatMul", line, g.array(one[None])))
     return out
+
+
+def _stepped(g: Graph, scaler: Stepped, Z: str) -> str:
+    """Features and their ramps, side by side."""
+    d, ramps = scaler.scaler.features, len(scaler.owner)
+    z = g.op("MatMul", Z, g.array(np.eye(d)[:, scaler.owner]))
+    slope = 1.0 / (scaler.high - scaler.low)
+    rise = g.op("Mul", g.op("Sub", z, g.array(scaler.low[None])), g.array(slope[None]))
+    ramp = g.op("Sub", g.clip(rise, 0.0, 1.0), g.array(scaler.center[None]))
+    ramp = g.op("Mul", ramp, g.array(scaler.size[None]))
+    own = g.op("MatMul", Z, g.array(np.eye(d, d + ramps) * np.append(scaler.keep, np.ones(ramps))))
+    return g.op("Add", own, g.op("MatMul", ramp, g.array(np.eye(ramps, d + ramps, d))))
 
 
 def decide(g: Graph, model: Any, Z: str) -> str:

@@ -27,7 +27,7 @@ from .._training.saved import finished, fitted_record
 from .._training.saved_learners import LOSS
 from .._training.tasks import Classification
 
-FORMAT = 2  # raised when older versions of the library could not read what is written
+FORMAT = 3  # raised when older versions of the library could not read what is written
 PARAMETER = Parameter(LOSS)
 DAMAGED = (
     ValueError,

@@ -20,6 +20,7 @@ from .._data.origin import OriginScaler
 from .._data.parts import Number as Plain
 from .._data.scaling import Moments, Scaler, Unscaled
 from .._data.seen import Seen
+from .._data.steps import Stepped
 from .._data.targets import LogScaler, Recent, TargetScaler
 from .._learners import Cells, Coordinates, Dual, Finished, Patchwork, Primal
 from .._learners.models import Expansion, Linear
@@ -63,12 +64,30 @@ UNSCALED = Record(
     "unscaled", Unscaled, {"features": WIDTH},
     check=lambda scaler, source: source.fit((scaler.features,), ("D",)),
 )  # fmt: skip
+
+
+def _check_ramps(scaler: Stepped, source: Source) -> None:
+    inside = not len(scaler.owner) or scaler.owner.max() < scaler.scaler.features
+    source.demand(inside, "has ramps of features that do not exist")
+    source.demand((scaler.low < scaler.high).all(), "has ramps that do not rise")
+
+
+STEPPED = Record(
+    "stepped", Stepped,
+    {
+        "scaler": BENT, "owner": Numbers(("k",), ("int64",), 0, 2**31),
+        "low": Numbers(("k",), low=-10, high=10), "high": Numbers(("k",), low=-10, high=10),
+        "center": Numbers(("k",), low=0, high=1), "size": Numbers(("k",), low=0, high=1e6),
+    },
+    check=_check_ramps, own=("k",),
+)  # fmt: skip
 WEIGHTED = Record(
     "weighted", Weighted,
     {
-        "scaler": OneOf((BENT, SCALER, UNSCALED)),
-        "weight": Numbers(("D",), low=1e-12, high=1e12),
+        "scaler": Sized(OneOf((BENT, STEPPED, SCALER, UNSCALED)), "w", lambda x: x.features),
+        "weight": Numbers(("w",), low=1e-12, high=1e12),
     },
+    own=("w",),
 )  # fmt: skip
 ORIGIN = Record(
     "origin", OriginScaler,
@@ -93,7 +112,9 @@ SEEN = Record(
     make=_seen, check=_check_seen,
     take=lambda seen: {"slots": seen.slots.features[: seen.features], "width": seen.width},
 )  # fmt: skip
-SCALERS = Sized(OneOf((SCALER, BENT, WEIGHTED, UNSCALED, ORIGIN, SEEN)), "d", lambda x: x.features)
+SCALERS = Sized(
+    OneOf((SCALER, BENT, STEPPED, WEIGHTED, UNSCALED, ORIGIN, SEEN)), "d", lambda x: x.features
+)
 
 LEVEL = Either(Numbers(("K",)), Number())
 TARGETS = OneOf((
@@ -237,9 +258,8 @@ def _check_whole(fitted: Fitted, source: Source) -> None:
     counts = isinstance(fitted.targets, LogScaler)
     source.demand(counts == (fitted.task.loss.targets == "log"), "has targets that do not fit")
     linear = isinstance(fitted.family, LinearFamily)
-    scalers = (
-        (Scaler, OriginScaler, Unscaled, Seen) if linear else (Scaler, Bent, Weighted, Unscaled)
-    )
+    scalers: tuple[type, ...] = (Scaler, Bent, Stepped, Weighted, Unscaled)
+    scalers = (Scaler, OriginScaler, Unscaled, Seen) if linear else scalers
     source.demand(isinstance(fitted.scaler, scalers), "has a scaler that does not fit")
     again = fitted.stream.moments is None or not linear
     source.demand(again or isinstance(fitted.scaler, Scaler | OriginScaler), "has other moments")

@@ -1,0 +1,119 @@
+"""Steps: ramps beside each feature, which vary as much together as the feature alone."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pistol._data.bends import bent_scaler
+from pistol._data.metric import Weighted, weighted
+from pistol._data.steps import RAMPS, feature_of, onwards, per_feature, stepped
+
+few = settings(max_examples=20, deadline=None)
+seeds = st.integers(0, 10**6)
+
+
+def table(seed, n=200):
+    """A normal feature, one with a few values, a flag, a constant, and one that is mostly zero."""
+    rng = np.random.default_rng(seed)
+    mostly = np.where(rng.random(n) < 0.7, 0.0, rng.exponential(size=n))
+    parts = [rng.normal(size=n), rng.integers(0, 4, n), rng.random(n) < 0.5, np.ones(n), mostly]
+    return np.column_stack([part.astype(float) for part in parts])
+
+
+def scalers(X, weight=None, most=4096):
+    weight = np.ones(len(X)) if weight is None else weight
+    scaler = bent_scaler(X, weight, np.arange(len(X)), weight)
+    return scaler, stepped(scaler, scaler.transform(X), weight, most)
+
+
+@few
+@given(seed=seeds)
+def test_a_feature_and_its_ramps_vary_as_much_as_the_feature_alone(seed):
+    X = table(seed)
+    plain, steps = scalers(X)
+    total = per_feature(steps.transform(X).var(axis=0), steps)
+    assert_allclose(total, plain.transform(X).var(axis=0), rtol=1e-6, atol=1e-12)
+
+
+@few
+@given(seed=seeds)
+def test_ramps_rise_from_one_quantile_to_the_next(seed):
+    X = table(seed)
+    _, steps = scalers(X)
+    low, high = X.min(axis=0), X.max(axis=0)
+    ends = steps.transform(np.stack([low, high, low - 10.0, high + 10.0]))[:, 5:]
+    ramps = ends / steps.size + steps.center
+    assert_allclose(ramps[[0, 2]], 0.0, atol=1e-12)
+    assert_allclose(ramps[[1, 3]], 1.0, atol=1e-12)
+    of_normal = steps.owner == 0
+    assert of_normal.sum() == RAMPS
+    shares = np.diff(np.append(steps.center[of_normal], 0.0)[::-1])
+    assert_allclose(shares[1:], 1.0 / RAMPS, atol=0.05)  # as many rows between any two of them
+
+
+def test_features_with_two_values_or_one_have_no_ramps_and_stay_as_they_are():
+    X = table(0)
+    plain, steps = scalers(X)
+    assert_array_equal(np.unique(steps.owner), [0, 1, 4])
+    assert (steps.owner == 1).sum() == 3  # one between any two neighbours of four values
+    assert_array_equal(steps.transform(X)[:, 2:4], plain.transform(X)[:, 2:4])
+
+
+@few
+@given(seed=seeds)
+def test_the_scaled_rows_can_be_taken_back(seed):
+    X = table(seed)
+    _, steps = scalers(X)
+    assert_allclose(steps.inverse_transform(steps.transform(X)), X, atol=1e-6)
+
+
+@few
+@given(seed=seeds)
+def test_weights_count_as_copies(seed):
+    X = table(seed)
+    weight = np.random.default_rng(seed).integers(1, 4, len(X))
+    _, once = scalers(X, weight.astype(float))
+    _, copied = scalers(np.repeat(X, weight, axis=0))
+    assert_array_equal(once.owner, copied.owner)
+    assert_allclose(once.transform(X), copied.transform(X), rtol=1e-9, atol=1e-9)
+
+
+@few
+@given(seed=seeds, scale=st.sampled_from([2.0**-20, 4.0, 1e5]), shift=st.sampled_from([0.0, 7.0]))
+def test_units_do_not_matter(seed, scale, shift):
+    X = table(seed)
+    _, steps = scalers(X)
+    _, other = scalers(X * scale + shift)
+    assert_allclose(other.transform(X * scale + shift), steps.transform(X), atol=1e-6)
+
+
+@few
+@given(seed=seeds)
+def test_going_on_from_scaled_rows_is_scaling(seed):
+    X, rng = table(seed), np.random.default_rng(seed)
+    plain, steps = scalers(X)
+    both = Weighted(steps, rng.uniform(0.5, 2.0, steps.features))
+    assert_array_equal(onwards(plain.transform(X), plain, plain), plain.transform(X))
+    assert_array_equal(onwards(plain.transform(X), plain, steps), steps.transform(X))
+    assert_array_equal(onwards(plain.transform(X), plain, both), both.transform(X))
+    assert_array_equal(both.transform(X), weighted(steps.transform(X), both.weight))
+    assert_array_equal(feature_of(both), [0, 1, 2, 3, 4, *steps.owner])
+
+
+def test_float32_rows_stay_float32():
+    X = table(1).astype(np.float32)
+    _, steps = scalers(X)
+    assert steps.transform(X).dtype == np.float32
+
+
+@pytest.mark.parametrize("most", [4096, 20])
+def test_there_are_no_steps_where_nothing_would_rise_or_where_they_would_be_too_many(most):
+    X = table(2)
+    flags = X[:, [2, 3]]
+    assert scalers(flags)[1] is None
+    assert (scalers(X, most=most)[1] is None) == (most < 24)
+    scaler, _ = scalers(X)
+    assert stepped(scaler, sp.csr_array(X), np.ones(len(X)), 4096) is None
