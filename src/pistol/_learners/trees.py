@@ -114,8 +114,15 @@ def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float
         at = int(quantile * len(values))
         steps = np.flatnonzero(values[1:] > values[:-1])  # after which the next value is larger
         if len(steps):
-            return feature, float(values[steps[np.argmin(np.abs(steps + 1 - at))]])
+            last = steps[np.argmin(np.abs(steps + 1 - at))]
+            return feature, _between(float(values[last]), float(values[last + 1]))
     return None
+
+
+def _between(low: float, high: float) -> float:
+    """The middle, so that rounding moves no row to the other side; low where there is none."""
+    middle = low + 0.5 * (high - low)
+    return middle if low <= middle < high else low
 
 
 def _drawn(spread: Array, random: np.random.Generator) -> list[int]:

@@ -25,9 +25,7 @@ from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
-BEHIND = (
-    0.2  # by so much the loss in one scaling may be larger than in the other for a metric there
-)
+BEHIND = 0.5  # a scaling whose loss is larger by this share than the least finds no metric
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LEADING = 2  # candidates of a race that take part in the next, beside the one that shows the metric
 SAMPLE = 256  # rounds at which gradients are looked at
