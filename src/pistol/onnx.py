@@ -187,27 +187,31 @@ def _bent(g: Graph, scaler: Bent, Z: str) -> str:
     keep = np.ones((1, d))
     keep[0, list(scaler.ranked)] = 0.0
     out = g.op("Mul", bent, g.array(keep))
-    for i, (values, scores) in scaler.ranked.items():
-        one = np.eye(d)[i]
-        low, high = values[None, :-1], values[None, 1:]
-        slopes = np.diff(scores) / np.diff(values)
-        z = g.op("MatMul", Z, g.array(one[:, None]))
-        steps = g.op("Sub", g.op("Min", g.op("Max", z, g.array(low)), g.array(high)), g.array(low))
-        line = g.op("Add", g.op("MatMul", steps, g.array(slopes[:, None])), g.array(scores[0]))
-        out = g.op("Add", out, g.op("MatMul", line, g.array(one[None])))
+    for i, knots in scaler.ranked.items():
+        out = g.op("Add", out, g.op("MatMul", _lines(g, Z, d, i, *knots), g.array(np.eye(d)[[i]])))
     return out
+
+
+def _lines(g: Graph, Z: str, d: int, i: int, values: Array, heights: Array) -> str:
+    """Straight lines between knots, of one of d features; one column."""
+    low, high = values[None, :-1], values[None, 1:]
+    slopes = np.diff(heights) / np.diff(values)
+    z = g.op("MatMul", Z, g.array(np.eye(d)[:, [i]]))
+    steps = g.op("Sub", g.op("Min", g.op("Max", z, g.array(low)), g.array(high)), g.array(low))
+    return g.op("Add", g.op("MatMul", steps, g.array(slopes[:, None])), g.array(heights[0]))
 
 
 def _stepped(g: Graph, scaler: Stepped, Z: str) -> str:
     """Features and their ramps, side by side."""
-    d, ramps = scaler.scaler.features, len(scaler.owner)
-    z = g.op("MatMul", Z, g.array(np.eye(d)[:, scaler.owner]))
-    slope = 1.0 / (scaler.high - scaler.low)
-    rise = g.op("Mul", g.op("Sub", z, g.array(scaler.low[None])), g.array(slope[None]))
-    ramp = g.op("Sub", g.clip(rise, 0.0, 1.0), g.array(scaler.center[None]))
-    ramp = g.op("Mul", ramp, g.array(scaler.size[None]))
-    own = g.op("MatMul", Z, g.array(np.eye(d, d + ramps) * np.append(scaler.keep, np.ones(ramps))))
-    return g.op("Add", own, g.op("MatMul", ramp, g.array(np.eye(ramps, d + ramps, d))))
+    d, owner = scaler.scaler.features, scaler.owner
+    out = g.op("MatMul", Z, g.array(np.diag(scaler.keep) @ np.eye(d, scaler.features)))
+    for i, knots in scaler.places.items():
+        own = np.flatnonzero(owner == i)
+        rise = g.op("Sub", _lines(g, Z, d, i, *knots), g.array(np.arange(len(own))[None] * 1.0))
+        ramp = g.op("Sub", g.clip(rise, 0.0, 1.0), g.array(scaler.center[None, own]))
+        place = np.eye(scaler.features)[d + own] * scaler.size[own, None]
+        out = g.op("Add", out, g.op("MatMul", ramp, g.array(place)))
+    return out
 
 
 def decide(g: Graph, model: Any, Z: str) -> str:

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from pistol._data.bends import Bent
-from pistol._data.layout import Layout
+from pistol._data.layout import Layout, pooled
 from pistol._data.scaling import Scaler, scaler_of
 
 
@@ -48,8 +48,12 @@ def test_sparse_rows_are_scaled_alike():
 def test_pooled_squares_are_alike_within_a_group_and_levels_that_never_occur_do_not_count():
     X = rows([0.5, 0.5, 0.0])
     squares = np.array([3.0, 1.0, 2.0, 100.0])
-    pooled = layout(3).pooled(squares, X)
-    np.testing.assert_allclose(pooled, [3.0, 1.5, 1.5, 1.5])
-    np.testing.assert_allclose(layout(3).pooled(squares, sp.csr_array(X)), pooled)
-    np.testing.assert_allclose(layout(3).by_column(pooled), [3.0, 1.5])
+    group, weight = layout(3).group, np.ones(len(X))
+    alike = pooled(squares, group, X, weight)
+    np.testing.assert_allclose(alike, [3.0, 1.5, 1.5, 1.5])
+    np.testing.assert_allclose(pooled(squares, group, sp.csr_array(X), weight), alike)
+    np.testing.assert_allclose(
+        pooled(squares, group, np.vstack([X, X + 9]), np.append(weight, 0 * weight)), alike
+    )
+    np.testing.assert_allclose(layout(3).by_column(alike), [3.0, 1.5])
     assert layout(3).count(np.array([True, True, True, False])) == 2

@@ -284,15 +284,15 @@ def test_a_file_holds_all_cells(estimator, fitted, tmp_path):
 
 
 def test_a_forged_tree_is_refused(fitted):
-    tree = fitted["targets"].fitted_.learners[0].tree
+    found = fitted["targets"].fitted_
+    tree, sizes = found.learners[0].tree, {"d": found.scaler.features}
     loops = tree._replace(children=np.zeros_like(tree.children))
     twice = tree._replace(children=np.where(tree.feature[:, None] < 0, 0, tree.children))
-    wide = tree._replace(feature=np.full_like(tree.feature, 99))
+    wide = tree._replace(feature=np.full_like(tree.feature, sizes["d"]))
     for forged in (loops, twice, wide):
         written = Written()
-        found = TREE.write(forged, written)
         with pytest.raises(FormError):
-            TREE.read(found, Source(written.arrays, {"d": 4}))
+            TREE.read(TREE.write(forged, written), Source(written.arrays, sizes))
     written = Written()
-    again = TREE.read(TREE.write(tree, written), Source(written.arrays, {"d": 4}))
+    again = TREE.read(TREE.write(tree, written), Source(written.arrays, sizes))
     assert_array_equal(again.children, tree.children)

@@ -69,7 +69,7 @@ def test_targets_of_held_out_rows_do_not_change_the_metric_of_their_fold():
             falling = count(0, -1)  # every race beats the one before
             contest = Contest(data.Y, folds, lambda P, falling=falling: next(falling), threads)
             family = kernel_family.KernelFamily("auto")
-            every = metric.levels(contest, family, data, Unscaled(4), rule, 8)
+            every = metric.levels(contest, family, data, [Unscaled(4)], rule, 8)
             weights.append(next(lv.weights for lv in every if lv.weights is not None))
     assert_array_equal(weights[0][0], weights[1][0])
     assert (weights[0][1] != weights[1][1]).any()

@@ -61,21 +61,22 @@ class Layout:
         return len(np.unique(self.group[varies]))
 
 
-def pooled(squares: Array, group: Array, rows: Any) -> Array:
+def pooled(squares: Array, group: Array, rows: Any, weight: Array) -> Array:
     """One value for all columns of a group: their mean, weighted by how much each varies."""
     alone = np.bincount(group)[group] == 1
     if alone.all():
         return squares
-    share = variance(rows)
-    total, weight = np.bincount(group, squares * share), np.bincount(group, share)
-    mean = total / np.where(weight > 0, weight, 1.0)
+    share = variance(rows, weight)
+    total, whole = np.bincount(group, squares * share), np.bincount(group, share)
+    mean = total / np.where(whole > 0, whole, 1.0)
     return np.where(alone, squares, mean[group])
 
 
-def variance(rows: Any) -> Array:
+def variance(rows: Any, weight: Array) -> Array:
     """Of each column of dense or sparse rows."""
-    if not sp.issparse(rows):
-        return rows.var(axis=0, dtype=np.float64)
-    mean = np.asarray(rows.mean(axis=0)).ravel()
-    square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
-    return np.maximum(square - mean * mean, 0.0)
+    share = weight / max(weight.sum(), 1e-300)
+    mean = np.asarray(share @ rows).ravel()
+    if sp.issparse(rows):
+        square = np.asarray(share @ rows.multiply(rows)).ravel()
+        return np.maximum(square - mean * mean, 0.0)
+    return np.asarray(share @ np.square(rows - mean))

@@ -1,13 +1,14 @@
 """Steps: ramps beside each scaled feature, for targets that change suddenly along single features.
 
-A ramp is 0 up to one quantile of its feature and 1 from the next one on. Two values far apart differ in
-many ramps, two values next to each other in one, so the squared distance of two rows grows with the
-number of rows between them in each feature, as it does for trees, and not with the square of their
-difference alone. Such features are known as piecewise linear encoding (Y. Gorishniy and others, *On
-Embeddings for Numerical Features in Tabular Deep Learning*, 2022).
+The rows are cut into eight parts of equal size along a feature. Each part has a ramp, which rises from
+0 to 1 within the part, in proportion to the ranks of the rows. Two values far apart differ in many
+ramps, two values next to each other in one. So the squared distance of two rows grows with the number
+of rows between them, as it does for trees, and not with the square of their difference alone. Such
+features are known as piecewise linear encoding (Y. Gorishniy and others, *On Embeddings for Numerical
+Features in Tabular Deep Learning*, 2022).
 
-A feature and its ramps count as much together as the feature alone: half of its variance is that of the
-ramps.
+A feature and its ramps vary as much together as the feature alone does: half of the variance is that of
+the ramps.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .scaling import GRAIN, plain
 
 RAMPS = 8  # beside a feature, at most
 HALF = 0.5  # the share of the variance of a feature that is given to its ramps
-PART = 2**18  # entries that are computed together
+KNOTS = 64  # between which ranks are on straight lines
 ROUNDING = 1e-9  # a quantile that is a value up to rounding is this value
 
 
@@ -37,32 +38,32 @@ class Stepped:
     """
 
     scaler: Bent
-    owner: Array  # the feature that each ramp is of
-    low: Array  # scaled values where each ramp begins …
-    high: Array  # … and ends
-    center: Array
+    places: dict[int, tuple[Array, Array]]  # knots of each feature: values, and ramps up to there
+    center: Array  # of each ramp
     size: Array
+
+    @property
+    def owner(self) -> Array:
+        """The feature that each ramp is of."""
+        ramps = [_count(places) for _, places in self.places.values()]
+        return np.repeat(np.array(list(self.places), np.int64), ramps)
 
     @property
     def features(self) -> int:
         """Of scaled rows."""
-        return self.scaler.features + len(self.owner)
+        return self.scaler.features + len(self.center)
 
     @property
     def varies(self) -> Array:
         """Which features are not dropped. A ramp is a part of its feature and does not count."""
-        return np.append(self.scaler.varies, np.zeros(len(self.owner), bool))
-
-    @property
-    def feature_of(self) -> Array:
-        """The feature that each column of scaled rows belongs to."""
-        return np.append(np.arange(self.scaler.features), self.owner)
+        return np.append(self.scaler.varies, np.zeros(len(self.center), bool))
 
     @property
     def keep(self) -> Array:
         """What the features themselves are multiplied by."""
-        ramps = np.bincount(self.owner, minlength=self.scaler.features)
-        return np.where(ramps > 0, np.sqrt(1.0 - HALF), 1.0)
+        keep = np.ones(self.scaler.features)
+        keep[list(self.places)] = np.sqrt(1.0 - HALF)
+        return keep
 
     def transform(self, X: Any) -> Array:
         """The scaled rows with ramps."""
@@ -70,14 +71,13 @@ class Stepped:
 
     def extended(self, Z: Array) -> Array:
         """Scaled rows with ramps."""
-        d = self.scaler.features
-        out = np.empty((Z.shape[0], self.features), Z.dtype)
-        np.multiply(Z, self.keep, out=out[:, :d], casting="same_kind")
-        rows, slope = max(1, PART // self.features), 1.0 / (self.high - self.low)
-        for lo in range(0, Z.shape[0], rows):
-            ramp = Z[lo : lo + rows][:, self.owner].astype(np.float64, copy=False)
-            ramp = np.clip((ramp - self.low) * slope, 0.0, 1.0)
-            out[lo : lo + rows, d:] = (ramp - self.center) * self.size
+        out, at = np.empty((Z.shape[0], self.features), Z.dtype), self.scaler.features
+        np.multiply(Z, self.keep, out=out[:, :at], casting="same_kind")
+        for i, knots in self.places.items():
+            ramps = _ramps(Z[:, i], *knots)
+            own = slice(at - self.scaler.features, at - self.scaler.features + ramps.shape[1])
+            out[:, at : at + ramps.shape[1]] = (ramps - self.center[own]) * self.size[own]
+            at += ramps.shape[1]
         return out
 
     def inverse_transform(self, Z: Array) -> Any:
@@ -94,45 +94,50 @@ class Stepped:
         return isinstance(other, Stepped) and self.scaler.near(other.scaler)
 
 
+def _ramps(z: Array, values: Array, places: Array) -> Array:
+    """The ramps of a feature, one column each."""
+    return np.clip(np.interp(z, values, places)[:, None] - np.arange(_count(places)), 0.0, 1.0)
+
+
+def _count(places: Array) -> int:
+    return round(float(places[-1]))
+
+
 def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
-    """The scaler with ramps at quantiles of scaled rows; None for sparse rows, or without any ramp.
+    """The scaler with ramps for these scaled rows; None for sparse rows, or without any ramp.
 
     With ramps there are at most `most` columns.
     """
     if sp.issparse(Z) or not isinstance(scaler, Bent):
         return None
-    found = [(i, _edges(Z[:, i], weight)) for i in np.flatnonzero(scaler.varies)]
-    found = [(i, edges) for i, edges in found if len(edges) > 2]
-    count = sum(len(edges) - 1 for _, edges in found)
-    if not 0 < count <= most - Z.shape[1]:
+    knots = ((int(i), _knots(Z[:, i], weight)) for i in np.flatnonzero(scaler.varies))
+    places = {i: found for i, found in knots if _count(found[1]) > 1}
+    ramps = sum(_count(found) for _, found in places.values())
+    if not 0 < ramps <= most - Z.shape[1]:
         return None
-    owner = np.repeat([i for i, _ in found], [len(edges) - 1 for _, edges in found])
-    low = np.concatenate([edges[:-1] for _, edges in found])
-    high = np.concatenate([edges[1:] for _, edges in found])
-    share = weight / weight.sum()
-    center, square, spread = np.empty(count), np.empty(count), np.zeros(Z.shape[1])
-    for k, i in enumerate(owner):
-        ramp = np.clip((Z[:, i] - low[k]) / (high[k] - low[k]), 0.0, 1.0)
-        center[k] = np.rint(share @ ramp * GRAIN) / GRAIN
-        square[k] = share @ np.square(ramp - center[k])
-    for i, _ in found:
-        spread[i] = share @ np.square(Z[:, i] - share @ Z[:, i])
-    total = np.bincount(owner, square, Z.shape[1])[owner]
-    size = plain(np.sqrt(HALF * spread[owner] / np.maximum(total, 1e-300)))
-    return Stepped(scaler, *map(read_only, (owner, low, high, center, size)))
+    share, centers, sizes = weight / weight.sum(), [], []
+    for i, found in places.items():
+        own = _ramps(Z[:, i], *found)
+        center = np.rint(share @ own * GRAIN) / GRAIN
+        total = float((share @ np.square(own - center)).sum())
+        spread = float(share @ np.square(Z[:, i] - share @ Z[:, i]))
+        centers.append(center)
+        sizes.append(np.full(len(center), plain(np.sqrt(HALF * spread / total))))
+    return Stepped(scaler, places, *map(read_only, map(np.concatenate, (centers, sizes))))
 
 
-def _edges(z: Array, weight: Array) -> Array:
-    """Values of a feature between which its ramps rise: quantiles, or all values if they are few."""
-    values, place = np.unique(z, return_inverse=True)
+def _knots(z: Array, weight: Array) -> tuple[Array, Array]:
+    """Values of a feature, and how many ramps have risen up to there."""
+    values, at = np.unique(z, return_inverse=True)
     values = values.astype(np.float64, copy=False)
     if len(values) <= RAMPS + 1:
-        return values
-    share = np.bincount(place, weight) / weight.sum()
+        return read_only(values), read_only(np.arange(len(values), dtype=np.float64))
+    share = np.bincount(at, weight) / weight.sum()
     middle = np.cumsum(share) - 0.5 * share
-    wanted = np.linspace(middle[0], middle[-1], RAMPS + 1)[1:-1]
-    at = np.searchsorted(middle, wanted - ROUNDING)
-    return values[np.unique(np.concatenate([[0], at, [len(values) - 1]]))]
+    rank = (middle - middle[0]) / (middle[-1] - middle[0])
+    kept = np.unique(np.searchsorted(rank, np.linspace(0.0, 1.0, KNOTS + 1) - ROUNDING))
+    places = np.rint(RAMPS * rank[kept] * GRAIN) / GRAIN
+    return read_only(values[kept]), read_only(places)
 
 
 def onwards(Z: Any, start: Any, scaler: Any) -> Any:
@@ -149,7 +154,9 @@ def feature_of(scaler: Any) -> Array:
     """The feature that each column of scaled rows belongs to."""
     if isinstance(scaler, Weighted):
         return feature_of(scaler.scaler)
-    return scaler.feature_of if isinstance(scaler, Stepped) else np.arange(scaler.features)
+    if isinstance(scaler, Stepped):
+        return np.append(np.arange(scaler.scaler.features), scaler.owner)
+    return np.arange(scaler.features)
 
 
 def per_feature(parts: Array, scaler: Any) -> Array:

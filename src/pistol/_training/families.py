@@ -108,7 +108,7 @@ class Family(Protocol):
     def metrics(self, Z: Any) -> int:
         """How many times a race may find a metric for these scaled rows."""
 
-    def pooled(self, squares: Array, Z: Any, scaler: Any) -> Array:
+    def pooled(self, squares: Array, Z: Any, weight: Array, scaler: Any) -> Array:
         """Mean squared derivatives, alike for columns of scaled rows that belong together."""
 
     def scalings(self, Z: Any, weight: Array, scaler: Any, rows: int) -> list[Any]:

@@ -62,7 +62,8 @@ def _squared_slopes(fitted: Fitted, model: Any) -> Array:
     weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
     squares, group = squares * np.square(weight), feature_of(scaler)
     squares[: group.max() + 1][~scaler.varies[: group.max() + 1]] = 0.0
-    squares = fitted.family.pooled(squares, some, scaler)[: group.max() + 1]
+    even = np.ones(some.shape[0])
+    squares = fitted.family.pooled(squares, some, even, scaler)[: group.max() + 1]
     if fitted.columns.plain:
         return squares
     assert fitted.columns.encoder is not None

@@ -129,10 +129,11 @@ class KernelFamily:
         """One-hot columns of a category count as one feature."""
         return replace(self, layout=layout)
 
-    def pooled(self, squares: Array, Z: Any, scaler: Any) -> Array:
+    def pooled(self, squares: Array, Z: Any, weight: Array, scaler: Any) -> Array:
         """The mean over a feature and its ramps, and over one-hot columns of a category."""
         group = feature_of(scaler)
-        return pooled(squares, group if self.layout is None else self.layout.group[group], Z)
+        group = group if self.layout is None else self.layout.group[group]
+        return pooled(squares, group, Z, weight)
 
     def scalings(self, Z: Any, weight: Array, scaler: Any, rows: int) -> list[Any]:
         """As scaled, and with steps where so many rows with steps fit into memory."""

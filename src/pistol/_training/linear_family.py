@@ -103,7 +103,7 @@ class LinearFamily:
         """Never: the weights of a linear model say it all."""
         return 0
 
-    def pooled(self, squares: Array, Z: Any, scaler: Any) -> Array:
+    def pooled(self, squares: Array, Z: Any, weight: Array, scaler: Any) -> Array:
         """The squares themselves."""
         return squares
 

@@ -169,9 +169,8 @@ def _learn_weights(
     def suggested(i: int, run: Any) -> Array:
         at = contest.folds.learned(i)
         at = at[:: max(1, len(at) // SAMPLE)]
-        model = run.expansion()
-        squares = mean_squares(model, run.Z[rounds.rows[at]], rounds.r[at])
-        squares = family.pooled(squares, model.rows, scaler)
+        Z, r = run.Z[rounds.rows[at]], rounds.r[at]
+        squares = family.pooled(mean_squares(run.expansion(), Z, r), Z, r, scaler)
         weight = np.ones(len(squares)) if before is None else before[i]
         return metric_weights(weight, squares)
 

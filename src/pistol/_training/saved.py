@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.slots import Slots
+from .._compiled.types import Array
 from .._data.bends import Bent
 from .._data.intake import Columns
 from .._data.metric import Weighted
@@ -40,9 +41,9 @@ BOUNDS = Numbers(("K",), endless=True)
 # Scalers
 
 
-def _check_ranks(scaler: Bent, source: Source) -> None:
-    for i, (values, scores) in scaler.ranked.items():
-        fits = i < scaler.features and len(values) == len(scores) > 0
+def _check_knots(knots: dict[int, tuple[Array, Array]], features: int, source: Source) -> None:
+    for i, (values, places) in knots.items():
+        fits = i < features and len(values) == len(places) > 0
         source.demand(fits and (np.diff(values) > 0).all(), "has ranks that are not in order")
 
 
@@ -58,7 +59,8 @@ KNOTS = Record(
 )  # fmt: skip
 BENT = Record(
     "bent", Bent, {"scaler": SCALER, "ranked": Many(KNOTS, dict)},
-    take=lambda bent: {"scaler": bent.scaler, "ranked": bent.ranked.items()}, check=_check_ranks,
+    take=lambda bent: {"scaler": bent.scaler, "ranked": bent.ranked.items()},
+    check=lambda bent, source: _check_knots(bent.ranked, bent.features, source),
 )  # fmt: skip
 UNSCALED = Record(
     "unscaled", Unscaled, {"features": WIDTH},
@@ -67,19 +69,19 @@ UNSCALED = Record(
 
 
 def _check_ramps(scaler: Stepped, source: Source) -> None:
-    inside = not len(scaler.owner) or scaler.owner.max() < scaler.scaler.features
-    source.demand(inside, "has ramps of features that do not exist")
-    source.demand((scaler.low < scaler.high).all(), "has ramps that do not rise")
+    _check_knots(scaler.places, scaler.scaler.features, source)
+    rising = all(places[0] == 0 < places[-1] for _, places in scaler.places.values())
+    source.demand(rising and len(scaler.owner) == len(scaler.center), "has ramps that do not fit")
 
 
 STEPPED = Record(
     "stepped", Stepped,
     {
-        "scaler": BENT, "owner": Numbers(("k",), ("int64",), 0, 2**31),
-        "low": Numbers(("k",), low=-10, high=10), "high": Numbers(("k",), low=-10, high=10),
-        "center": Numbers(("k",), low=0, high=1), "size": Numbers(("k",), low=0, high=1e6),
+        "scaler": BENT, "places": Many(KNOTS, dict),
+        "center": Numbers(("s",), low=0, high=1), "size": Numbers(("s",), low=0, high=1e6),
     },
-    check=_check_ramps, own=("k",),
+    take=lambda scaler: vars(scaler) | {"places": scaler.places.items()},
+    check=_check_ramps, own=("s",),
 )  # fmt: skip
 WEIGHTED = Record(
     "weighted", Weighted,
