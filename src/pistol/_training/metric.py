@@ -65,9 +65,9 @@ def levels(
             level = Level(leader, racers, scaler, scaled)
             yield min([*tops, level], key=_loss)
         tops.append(level)
-    most_loss = (1.0 + BEHIND) * min(map(_loss, tops))
+    least = min(map(_loss, tops))
     for number, level in enumerate(tops):
-        if _loss(level) <= most_loss:
+        if _loss(level) <= least + BEHIND * abs(least):
             for found in _metrics(contest, family, level, rule, short):
                 tops[number] = found
                 yield min(tops, key=_loss)
@@ -105,7 +105,7 @@ def _promising(number: int, loss: float, least: float) -> bool:
 
     The first may be slightly worse than none, because the second is often better than both.
     """
-    return loss < (1.0 + TOLERANCE if number == 0 else 1.0 - GAIN) * least
+    return loss < least + (TOLERANCE if number == 0 else -GAIN) * abs(least)
 
 
 def _better(level: Level, other: Level) -> Level:
