@@ -96,5 +96,7 @@ def test_importances_of_every_kind_of_model():
 
 def test_scaling_is_one_of_three():
     X, y, *_ = table()
-    with pytest.raises(ValueError, match="scaling must be one of True, False, 'standard'"):
-        PistolClassifier(scaling="robust").fit(X, y)
+    with pytest.raises(
+        ValueError, match="scaling must be one of True, False, 'robust', 'standard'"
+    ):
+        PistolClassifier(scaling="bent").fit(X, y)

@@ -72,10 +72,11 @@ class PistolClassifier(Classifier, Estimator):
         with more than 600 rows. With more than 4,096 rows each order has a partition of space into
         cells of its own, for the kernel "auto". None learns the rows in the order given, which
         `partial_fit` always does.
-    scaling : bool or "standard", default=True
-        Scale every feature, for the kernel "auto"; other kernels take the rows as they are. True:
-        values far out neither set the scale of a feature nor count much; "standard": mean and
-        standard deviation.
+    scaling : bool, "robust" or "standard", default=True
+        Scale every feature, for the kernel "auto"; other kernels take the rows as they are. "robust":
+        values far out neither set the scale of a feature nor count much. True: robust, and `fit` tries
+        columns that rise between quantiles of each feature, for targets with thresholds; held-out rows
+        tell whether they help. "standard": mean and standard deviation.
     metric : bool, default=True
         Learn which features matter, for the kernel "auto": features are weighted by the gradients of
         what was learned, and learned again. In `fit` held-out rows tell whether this helps.
@@ -256,10 +257,11 @@ class PistolRegressor(Regressor, Estimator):
         with more than 600 rows. With more than 4,096 rows each order has a partition of space into
         cells of its own, for the kernel "auto". None learns the rows in the order given, which
         `partial_fit` always does.
-    scaling : bool or "standard", default=True
-        Scale every feature, for the kernel "auto"; other kernels take the rows as they are. True:
-        values far out neither set the scale of a feature nor count much; "standard": mean and
-        standard deviation.
+    scaling : bool, "robust" or "standard", default=True
+        Scale every feature, for the kernel "auto"; other kernels take the rows as they are. "robust":
+        values far out neither set the scale of a feature nor count much. True: robust, and `fit` tries
+        columns that rise between quantiles of each feature, for targets with thresholds; held-out rows
+        tell whether they help. "standard": mean and standard deviation.
     metric : bool, default=True
         Learn which features matter, for the kernel "auto": features are weighted by the gradients of
         what was learned, and learned again. In `fit` held-out rows tell whether this helps.

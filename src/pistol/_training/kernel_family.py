@@ -67,7 +67,7 @@ class KernelFamily:
             check_number("gamma", family.gamma)
         check_number("degree", family.degree)
         check_number("coef0", family.coef0, closed=True)
-        check_choice("scaling", family.scaling, (True, False, "standard"))
+        check_choice("scaling", family.scaling, (True, False, "robust", "standard"))
         if not family.auto:
             get_kernel(family.kernel, 1.0, family.degree, family.coef0)
         if family.max_support is not None:
@@ -138,7 +138,7 @@ class KernelFamily:
     def scalings(self, Z: Any, weight: Array, scaler: Any, rows: int) -> list[Any]:
         """As scaled, and with steps where so many rows with steps fit into memory."""
         most = min(WIDEST, ENTRIES // max(rows, 1))
-        steps = stepped(scaler, Z, weight, most) if self.auto else None
+        steps = stepped(scaler, Z, weight, most) if self.auto and self.scaling is True else None
         return [scaler] if steps is None else [scaler, steps]
 
     def _varying(self, scaler: Any) -> float:

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from ...protocol import SkipError
 
 NO_METRIC = {"metric": False}
+NO_STEPS = {"scaling": "robust"}
 STANDARD = {"scaling": "standard"}
 NONSENSE = "no such value"
 

@@ -24,7 +24,7 @@ from pistol import (
 )
 
 from . import boosting
-from .ablation import NO_METRIC, STANDARD, switched
+from .ablation import NO_METRIC, NO_STEPS, STANDARD, switched
 from .search import GAMMA, C, Searched, scale, scaler
 from .streams import VowpalWabbit
 from .tasks import Task
@@ -201,8 +201,9 @@ METHODS = {
         ours=True,
     ),
     "pistol-no-metric": _switched("without the learned metric", **NO_METRIC),
+    "pistol-no-steps": _switched("without ramps beside the features", **NO_STEPS),
     "pistol-standard": _switched("scaled by mean and standard deviation", **STANDARD),
-    "pistol-plain": _switched("without both of these", **NO_METRIC, **STANDARD),
+    "pistol-plain": _switched("without metric, ramps and robust scaling", **NO_METRIC, **STANDARD),
     "svc-grid": Method("`SVC`, a grid of 5 C × 5 γ, 5 folds", _svc_grid),
     "svc-calibrated": Method(
         "`CalibratedClassifierCV`, 5 folds, around `SVC` with the C and γ that svc-grid found; "
