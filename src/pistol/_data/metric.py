@@ -72,7 +72,7 @@ def weighted(Z: Any, weight: Array) -> Any:
     if sp.issparse(Z):
         data = (Z.data * weight[Z.indices]).astype(Z.dtype)
         return sp.csr_array((data, Z.indices, Z.indptr), shape=Z.shape)
-    return (Z * weight).astype(Z.dtype, copy=False)
+    return np.multiply(Z, weight, out=np.empty_like(Z), casting="same_kind")
 
 
 def metric_weights(weight: Array, squares: Array) -> Array:

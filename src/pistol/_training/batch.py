@@ -100,8 +100,8 @@ def race_on_sample(work: Work, race: Race) -> tuple[Chosen, Work]:
     """What a race on some of the rows has chosen, and all rows in the metric that it has found."""
     chosen = _race(work.sample(race.sample), race, None)
     scaler, family = chosen.fitted.scaler, work.problem.family
-    Z = onwards(work.data.X, work.blank.scaler, scaler)
-    compact = work.data._replace(X=family.compact(Z))
+    Z = onwards(family.compact(work.data.X), work.blank.scaler, scaler)
+    compact = work.data._replace(X=Z)
     blank = replace(work.blank, scaler=scaler, held_out_error=chosen.fitted.held_out_error)
     return chosen, work._replace(data=compact, blank=blank)
 
