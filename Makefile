@@ -6,6 +6,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Two processes share the cores, so each keeps to one thread.
 ALONE := OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1
+# Compiled bytecode is kept: without it every new process compiles all of scikit-learn again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test docs clean
 

@@ -7,6 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pistol
+from pistol._data.steps import Stepped
 from pistol.onnx import register, to_onnx
 
 runtime = pytest.importorskip("onnxruntime")
@@ -38,6 +39,15 @@ MODELS = {
     "counts": lambda: pistol.LinearPistolRegressor(loss="poisson", random_state=0),
     "perceptron": lambda: pistol.KernelPerceptron(random_state=0),
 }
+
+
+def test_ramps_are_exported():
+    X = data(200)[0]
+    model = pistol.PistolRegressor(random_state=0).fit(X, np.floor(2 * X[:, 1]) + (X[:, 2] > 0.3))
+    kinds = {type(model.fitted_.scaler), type(getattr(model.fitted_.scaler, "scaler", None))}
+    assert Stepped in kinds
+    (found,) = outputs(to_onnx(model), X)
+    np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("labels", [2, 3])
