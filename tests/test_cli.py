@@ -9,12 +9,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pistol import __version__, cli
+from pistol import __version__, _demo, cli
 from pistol.__main__ import main
 from pistol.cli import app
 
 
-def test_demo_trains_all_methods_and_writes_a_picture(tmp_path):
+def test_demo_trains_all_methods_and_writes_a_picture(tmp_path, monkeypatch):
+    monkeypatch.setattr(_demo, "C_GRID", [1, 10])  # with all points the search takes half a minute
+    monkeypatch.setattr(_demo, "ALPHAS", [1e-4])
     picture = tmp_path / "demo.png"
     result = CliRunner().invoke(app, ["demo", "--picture", str(picture)])
     assert result.exit_code == 0, result.output

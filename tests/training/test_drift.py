@@ -61,7 +61,7 @@ def test_after_a_change_a_younger_learner_takes_over():
 @four
 def test_without_a_change_the_incumbent_stays(make):
     n, seeds = (1500, 10) if make in LINEAR else (700, 3)
-    stayed = [feed(make(drift=True), *rows(make, seed, n))[0].t_ == n for seed in range(seeds)]
+    stayed = [feed(make(drift=True), *rows(make, s, n), 100)[0].t_ == n for s in range(seeds)]
     assert np.mean(stayed) >= 0.9
 
 
@@ -69,8 +69,8 @@ def test_without_a_change_the_incumbent_stays(make):
 def test_without_a_change_forgetting_costs_little(make):
     n = 1500 if make in LINEAR else 700
     X, y = rows(make, 11, n)
-    _, plain = feed(make(), X, y)
-    _, errors = feed(make(drift=True), X, y)
+    _, plain = feed(make(), X, y, 100)
+    _, errors = feed(make(drift=True), X, y, 100)
     assert errors.mean() < 1.2 * plain.mean() + 0.02
 
 
