@@ -73,10 +73,11 @@ def jit(function: Any = None, **options: Any) -> Any:
 
 
 def helper(function: Any = None, **options: Any) -> Any:
-    """Decorate a function that compiled code calls, and that is kept with whoever calls it."""
+    """Decorate a function that compiled code alone calls; it is kept with whoever calls it."""
     if function is None:
         return lambda function: helper(function, **options)
-    return numba.njit(**_PINNED | options)(function)
+    options = _PINNED | {"no_cpython_wrapper": True} | options
+    return numba.njit(**options)(function)
 
 
 def c_function(function: Callable[..., Any], signature: Any) -> Any:

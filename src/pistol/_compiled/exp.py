@@ -4,6 +4,9 @@ exp(x) = 2^n e^r with n = round(x / ln 2) and |r| ≤ ln 2 / 2. e^r is a polynom
 polynomial of degree 13 in float64, a fitted one of degree 7 in float32 (Cephes' coefficients), each
 good to about one unit in the last place. n is read from the low bits of x / ln 2 + 1.5 · 2^m, where
 m is the number of mantissa bits, and written into the exponent field: no call, no branch.
+
+The formulas are plain Python. Compiled code gets them by calling them once, with a number that writes
+an instruction for each operation: numba's own inlining takes several times as long.
 """
 
 from __future__ import annotations
@@ -13,26 +16,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, type_callable
 
-from .cache import INTERPRETED, helper
-
-
-def _cast(to: Any, source: Any, ir_type: Any, dtype: Any) -> Any:
-    """A compiled reinterpretation of bits; with the JIT switched off, NumPy's."""
-    if INTERPRETED:
-        return lambda x: np.asarray(x).view(dtype)[()]
-
-    def codegen(context, builder, signature, args):
-        return builder.bitcast(args[0], ir_type)
-
-    return intrinsic(lambda typingctx, x: (to(source), codegen))
-
-
-_bits64 = _cast(types.int64, types.float64, ir.IntType(64), np.int64)
-_float64 = _cast(types.float64, types.int64, ir.DoubleType(), np.float64)
-_bits32 = _cast(types.int32, types.float32, ir.IntType(32), np.int32)
-_float32 = _cast(types.float32, types.int32, ir.FloatType(), np.float32)
+from .cache import helper
 
 _LOG2_E = 1.4426950408889634
 _LN2_HI = 0.6931471803691238  # ln 2 in two parts: n · _LN2_HI is exact
@@ -41,15 +27,12 @@ _ROUND = 6755399441055744.0  # 1.5 · 2^52
 _SMALLEST = -700.0  # exp(-700) ≈ 1e-304; nothing is smaller than that
 
 
-@helper(inline="always")
-def exp64(x):
-    """exp(x) for x ≤ 700 in float64."""
-    z = _SMALLEST if x < _SMALLEST else x
+def _exp64(x: Any, at_least: Any, power: Any) -> Any:
+    z = at_least(x, _SMALLEST)
     shifted = z * _LOG2_E + _ROUND
     n = shifted - _ROUND
     r = (z - n * _LN2_HI) - n * _LN2_LO
-    e = 1.6059043836821613e-10
-    e = e * r + 2.08767569878681e-09
+    e = r * 1.6059043836821613e-10 + 2.08767569878681e-09
     e = e * r + 2.505210838544172e-08
     e = e * r + 2.755731922398589e-07
     e = e * r + 2.7557319223985893e-06
@@ -62,45 +45,84 @@ def exp64(x):
     e = e * r + 0.5
     e = e * r + 1.0
     e = e * r + 1.0
-    scale = _float64((_bits64(shifted) << 52) + (1023 << 52))
-    return e * scale
+    return e * power(shifted)
 
 
-_f = np.float32
-_LOG2_E_32, _LN2_HI_32, _LN2_LO_32 = _f(_LOG2_E), _f(0.693359375), _f(-2.12194440e-4)
-_ROUND_32, _SMALLEST_32 = _f(12582912.0), _f(-80.0)  # 1.5 · 2^23; exp(-80) ≈ 2e-35
-_C7, _C6, _C5 = _f(1.9875691500e-4), _f(1.3981999507e-3), _f(8.3334519073e-3)
-_C4, _C3, _C2 = _f(4.1665795894e-2), _f(1.6666665459e-1), _f(5.0000001201e-1)
-_ONE = _f(1.0)
-_BITS, _BIAS = np.int32(23), np.int32(127 << 23)
+def _exp32(x: Any, at_least: Any, power: Any) -> Any:
+    z = at_least(x, -80.0)  # exp(-80) ≈ 2e-35
+    shifted = z * _LOG2_E + 12582912.0  # 1.5 · 2^23
+    n = shifted - 12582912.0
+    r = (z - n * 0.693359375) - n * -2.12194440e-4
+    e = r * 1.9875691500e-4 + 1.3981999507e-3
+    e = e * r + 8.3334519073e-3
+    e = e * r + 4.1665795894e-2
+    e = e * r + 1.6666665459e-1
+    e = e * r + 5.0000001201e-1
+    e = (e * r) * r + r + 1.0
+    return e * power(shifted)
 
 
-@helper(inline="always")
-def _exp32(x):
-    z = _SMALLEST_32 if x < _SMALLEST_32 else x
-    shifted = z * _LOG2_E_32 + _ROUND_32
-    n = shifted - _ROUND_32
-    r = (z - n * _LN2_HI_32) - n * _LN2_LO_32
-    e = _C7 * r + _C6
-    e = e * r + _C5
-    e = e * r + _C4
-    e = e * r + _C3
-    e = e * r + _C2
-    e = (e * r) * r + r + _ONE
-    scale = _float32((_bits32(shifted) << _BITS) + _BIAS)
-    return e * scale
-
-
-def fast_exp(x):
+def fast_exp(x: Any) -> Any:
     """exp(x) for x ≤ 700 (80 in float32), to about one unit in the last place of its precision."""
-    return _exp32(x) if isinstance(x, np.float32) else exp64(x)
+    single = isinstance(x, np.float32)
+
+    def at_least(x: Any, least: float) -> Any:
+        return type(x)(least) if x < least else x
+
+    def power(shifted: Any) -> Any:
+        real, whole, bits, bias = _SINGLE if single else _DOUBLE
+        n: Any = np.asarray(shifted, real).view(whole)
+        return ((n << bits) + (bias << bits)).view(real)[()]
+
+    return (_exp32 if single else _exp64)(x, at_least, power)
 
 
-@overload(fast_exp, inline="always")
-def _fast_exp(x):
-    if x == types.float32:
-        return lambda x: _exp32(x)
-    return lambda x: exp64(x)
+_DOUBLE = np.float64, np.int64, 52, 1023  # a number, its bits, those of the mantissa, and the bias
+_SINGLE = np.float32, np.int32, 23, 127
+
+
+class _Emitted:
+    """A number in compiled code: what is done with it writes instructions."""
+
+    def __init__(self, builder: ir.IRBuilder, value: Any) -> None:
+        self.builder, self.value = builder, value
+
+    def _with(self, write: Any, other: Any) -> _Emitted:
+        known = other.value if isinstance(other, _Emitted) else self.value.type(other)
+        return _Emitted(self.builder, write(self.value, known))
+
+    def __add__(self, other: Any) -> _Emitted:
+        return self._with(self.builder.fadd, other)
+
+    def __sub__(self, other: Any) -> _Emitted:
+        return self._with(self.builder.fsub, other)
+
+    def __mul__(self, other: Any) -> _Emitted:
+        return self._with(self.builder.fmul, other)
+
+    def at_least(self, least: float) -> _Emitted:
+        low = self.value.type(least)
+        below = self.builder.fcmp_ordered("<", self.value, low)
+        return _Emitted(self.builder, self.builder.select(below, low, self.value))
+
+    def power(self) -> _Emitted:
+        _, _, bits, bias = _SINGLE if self.value.type == ir.FloatType() else _DOUBLE
+        whole = ir.IntType(32 if self.value.type == ir.FloatType() else 64)
+        n = self.builder.shl(self.builder.bitcast(self.value, whole), whole(bits))
+        scale = self.builder.add(n, whole(bias << bits))
+        return _Emitted(self.builder, self.builder.bitcast(scale, self.value.type))
+
+
+@type_callable(fast_exp)
+def _type_of_exp(context: Any) -> Any:
+    return lambda x: x if x in (types.float32, types.float64) else None
+
+
+@lower_builtin(fast_exp, types.float32)
+@lower_builtin(fast_exp, types.float64)
+def _lower_exp(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    formula = _exp32 if signature.return_type == types.float32 else _exp64
+    return formula(_Emitted(builder, args[0]), _Emitted.at_least, _Emitted.power).value
 
 
 @helper(inline="always")
