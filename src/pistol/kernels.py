@@ -59,7 +59,7 @@ def exponential(K, s_sq, a_sq, theta, coef, G):
     The root would enlarge rounding errors: rows as near as these are equal.
     """
     gamma, zero = theta[0], K.dtype.type(0.0)
-    least = K.dtype.type(64.0) * np.finfo(K.dtype).eps
+    least = K.dtype.type(2.0**-17 if K.itemsize == 4 else 2.0**-46)  # 64 units in the last place
     for n in range(len(K)):
         k, s = K[n], s_sq[n]
         for i in range(len(k)):

@@ -8,13 +8,14 @@ is a digest of whatever it depends on: processes that start at once cannot mix t
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,6 +81,18 @@ def helper(function: Any = None, **options: Any) -> Any:
     return numba.njit(**options)(function)
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Compile without Python's search for cycles: it would go through all that was imported, often."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
 def c_function(function: Callable[..., Any], signature: Any) -> Any:
     """A C function of this signature, with its `address`."""
     python = getattr(function, "py_func", function)
@@ -88,7 +101,8 @@ def c_function(function: Callable[..., Any], signature: Any) -> Any:
     sides = signature.args, signature.return_type
     compiled: Any = CFunc(python, sides, locals={}, options=_PINNED)
     compiled._cache = Kept(python, {"c": True})
-    compiled.compile()
+    with uncollected():
+        compiled.compile()
     return compiled
 
 

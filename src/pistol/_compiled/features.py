@@ -12,9 +12,9 @@ from numba.np.numpy_support import from_dtype
 from .cache import helper
 from .prefetch import ask_for_feature
 from .rows import row
-from .types import loop, numbers, real, rows_type, table
+from .types import loop, numbers, real, rows_type, table, vector
 
-_floats, _whole = types.float64[:, ::1], types.uint64[:, ::1]
+_floats, _whole, _bits = types.float64[:, ::1], types.uint64[:, ::1], types.uint64[::1]
 
 LOW, HIGH, COUNT = 0, 1, 2  # the smallest and the largest value, and rows that store one
 START, WAY, SUM, SQUARES, STORED = 0, 1, 2, 3, 4  # see `sum_places`
@@ -24,6 +24,7 @@ TOTAL, MOST, LARGEST = 0, 1, 3  # see `add_sizes`; COUNT is between them
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_WHOLE = 2.0**52  # added to a smaller number, it leaves no bits for a fraction
 _REST, _ROUND = np.uint64(16), np.uint64(1 << 15)  # bits that rounding may change
 
 
@@ -71,14 +72,13 @@ def sum_places(X, weight, F):
             F[f, STORED] += weight[i]
 
 
-@loop(lambda data: types.void(rows_type(data), table, _whole, real, _whole))
-def add_hashes(X, places, F, steps, hashes):
+@loop(lambda data: types.void(rows_type(data), table, _whole, real, _whole, vector, _bits))
+def add_hashes(X, places, F, steps, hashes, value, bits):
     """Σ_j mix(u_j + key of feature j), in coarse steps and for all but the last bits.
 
-    Zeros of all features are counted by the caller; a stored value takes the place of one.
+    Zeros of all features are counted by the caller; a stored value takes the place of one. `value` has
+    room for a number, and `bits` are its bits.
     """
-    bits = np.empty(1)
-    whole = bits.view(np.uint64)
     for i in range(len(hashes)):
         cols, vals = row(X, i)
         coarse, fine = hashes[i, 0], hashes[i, 1]
@@ -86,10 +86,12 @@ def add_hashes(X, places, F, steps, hashes):
             ask_for_feature(F, cols, n)
             ask_for_feature(places, cols, n)
             f = np.uintp(cols[n])
-            bits[0] = place(float(vals[n]), places[f, START], places[f, WAY])
-            step = np.uint64(np.rint(steps * bits[0]))
+            value[0] = place(float(vals[n]), places[f, START], places[f, WAY])
+            step = np.uint64(
+                (steps * value[0] + _WHOLE) - _WHOLE
+            )  # as `rint`, which takes longer to compile
             coarse += _mix(step * _ODD + F[f, KEY]) - F[f, ZERO_COARSE]
-            fine += _mix(((whole[0] + _ROUND) >> _REST) * _ODD + F[f, NUMBER]) - F[f, ZERO_FINE]
+            fine += _mix(((bits[0] + _ROUND) >> _REST) * _ODD + F[f, NUMBER]) - F[f, ZERO_FINE]
         hashes[i, 0], hashes[i, 1] = coarse, fine
 
 

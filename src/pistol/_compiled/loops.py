@@ -273,12 +273,13 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     then. The multipliers of a row's coordinates are computed together.
     """
     order, r = rounds.order, rounds.r
-    d = state.shape[1] - 1
+    d = np.uintp(state.shape[1] - 1)  # as those of features: `set_unit` is compiled once
     room = longest(X, order) + LANES
-    h_sq, alpha, c = np.ones(room), np.ones(room), np.ones(room)
+    h_sq, alpha, c = np.empty(room), np.empty(room), np.empty(room)
+    h_sq[:], alpha[:] = 1.0, 1.0
     z, s = np.empty(len(state)), np.empty(len(state))
     growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
-    wide = d * len(state) > LARGE
+    wide = (state.shape[1] - 1) * len(state) > LARGE
     for k in range(len(order)):
         i = order[k]
         ask_for_rows(X, order, k)

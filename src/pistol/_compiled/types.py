@@ -10,7 +10,7 @@ import numpy as np
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
-from .cache import INTERPRETED, jit
+from .cache import INTERPRETED, jit, uncollected
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -159,7 +159,8 @@ class Loop:
             with _lock:  # threads that come at once wait for one compilation
                 if dtype not in self._compiled:
                     dispatcher = jit(self.py_func, nogil=True, fastmath=self.fastmath)
-                    dispatcher.compile(self.signature(dtype))
+                    with uncollected():
+                        dispatcher.compile(self.signature(dtype))
                     dispatcher.disable_compile()
                     self._compiled[dtype] = dispatcher
         return self._compiled[dtype]

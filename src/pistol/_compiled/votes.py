@@ -25,17 +25,20 @@ def _vote(usual, votes, f, x, w):
 
 @loop(lambda data: types.void(rows_type(data), numbers, vector, vector))
 def vote(X, weight, usual, votes):
-    """Count the rows of X: `usual` is the leading value of every feature, `votes` are its votes."""
-    if X.step == 0:
-        for i in range(len(weight)):
-            _, vals = row(X, i)
-            for at in range(len(vals)):  # `_vote`, as SIMD code
-                x = float(vals[at])
-                left = votes[at] + (weight[i] if x == usual[at] else -weight[i])
-                usual[at] = x if left < 0.0 else usual[at]
-                votes[at] = abs(left)
-        return
-    counted, total = np.zeros(len(usual)), 0.0  # the zeros since an entry are counted at once
+    """Count dense rows: `usual` is the leading value of every feature, `votes` are its votes."""
+    for i in range(len(weight)):
+        _, vals = row(X, i)
+        for at in range(len(vals)):  # `_vote`, as SIMD code
+            x = float(vals[at])
+            left = votes[at] + (weight[i] if x == usual[at] else -weight[i])
+            usual[at] = x if left < 0.0 else usual[at]
+            votes[at] = abs(left)
+
+
+@loop(lambda data: types.void(rows_type(data), numbers, vector, vector, vector))
+def vote_stored(X, weight, usual, votes, counted):
+    """Count rows of which only some values are stored; `counted` comes in with zeros."""
+    total = 0.0  # the zeros since an entry are counted at once
     for i in range(len(weight)):
         cols, vals = row(X, i)
         for n in range(len(cols)):

@@ -111,7 +111,8 @@ def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
     F[:, ZERO_FINE] = mix(fine * _ODD + F[:, NUMBER])
     hashes = np.empty((X.shape[0], 2), np.uint64)
     hashes[:] = F[:, [ZERO_COARSE, ZERO_FINE]].sum(axis=0)
-    add_hashes(rows, read_only(places), F, COARSE, hashes)
+    value = np.empty(1)
+    add_hashes(rows, read_only(places), F, COARSE, hashes, value, value.view(np.uint64))
     return hashes[:, 0], hashes[:, 1]
 
 

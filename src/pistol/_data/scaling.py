@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from .._compiled.rows import as_rows
 from .._compiled.types import Array, read_only
-from .._compiled.votes import vote
+from .._compiled.votes import vote, vote_stored
 
 RARE = 0.1  # a feature nearly always has its usual value if a smaller share of rows has another one
 DENSE = 4096  # sparse rows of at most so many features are made dense and centred
@@ -79,7 +79,11 @@ class Moments:
 
     def _vote(self, X: Any, weight: Array) -> None:
         self.usual, self.votes = self.usual.copy(), self.votes.copy()
-        vote(as_rows(X), read_only(np.ascontiguousarray(weight)), self.usual, self.votes)
+        rows, weight = as_rows(X), read_only(np.ascontiguousarray(weight))
+        if sp.issparse(X):
+            vote_stored(rows, weight, self.usual, self.votes, np.zeros(X.shape[1]))
+        else:
+            vote(rows, weight, self.usual, self.votes)
 
     def _merge(self, w: float, mean: Array, deviation: Array, low: Array, high: Array) -> None:
         if w == 0:
