@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "_demo": {"__init__"},
     "_dask": {"_compiled", "_data", "_training", "_estimators"},
     "dask": {"_dask", "_estimators"},
-    "_cli": {"__init__", "_data", "_estimators"},
+    "_cli": {"__init__", "_compiled", "_data", "_training", "_estimators"},
     "cli": {"__init__", "_compiled", "_demo", "_cli"},
     "__main__": {"cli"},
 }

@@ -26,8 +26,7 @@ except ImportError:  # pragma: no cover (where river is not installed)
     raise ImportError("pistol.river needs river: pip install 'pistol[river]'") from None
 
 from ._data.validation import MAX_TARGET, check_count
-from ._estimators.kernel import ANYTIME as KERNEL
-from ._estimators.linear import ANYTIME, ANYTIME_TARGETS
+from ._estimators.recipes import KERNEL_ANYTIME, SHARED_ANYTIME
 from ._estimators.rules import pistol_rule
 from ._learners.named import NamedCoordinates
 from ._training.drift import STEP, Challengers
@@ -37,8 +36,8 @@ from .losses import LOSSES, MULTINOMIAL, Loss
 __all__ = ["LinearPistolClassifier", "LinearPistolRegressor", "PistolClassifier", "PistolRegressor"]
 
 
-def _linear(loss: Loss, anytime: tuple[float, float], outputs: int) -> NamedCoordinates:
-    rule = pistol_rule(1.0, "anytime", None, anytime[0], True)(loss, None, 1.0)
+def _linear(loss: Loss, anytime: float, outputs: int) -> NamedCoordinates:
+    rule = pistol_rule(1.0, "anytime", None, anytime, True)(loss, None, 1.0)
     return NamedCoordinates(rule, outputs)
 
 
@@ -277,7 +276,7 @@ class LinearPistolClassifier(_Classifier):
 
     def __init__(self, drift: bool = False) -> None:
         self.drift = drift
-        self._begin(partial(_linear, MULTINOMIAL, ANYTIME, 1))
+        self._begin(partial(_linear, MULTINOMIAL, SHARED_ANYTIME[0], 1))
 
 
 class LinearPistolRegressor(_Regressor):
@@ -302,7 +301,7 @@ class LinearPistolRegressor(_Regressor):
 
     def __init__(self, drift: bool = False) -> None:
         self.drift = drift
-        self._begin(partial(_linear, LOSSES["huber"], ANYTIME_TARGETS, 1))
+        self._begin(partial(_linear, LOSSES["huber"], SHARED_ANYTIME[1], 1))
 
 
 class PistolClassifier(_Classifier):
@@ -331,7 +330,7 @@ class PistolClassifier(_Classifier):
     def __init__(self, max_support: int = 256, drift: bool = False) -> None:
         check_count("max_support", max_support)
         self.max_support, self.drift = max_support, drift
-        self._begin(partial(_kernels, MULTINOMIAL, KERNEL, self.max_support, 1))
+        self._begin(partial(_kernels, MULTINOMIAL, KERNEL_ANYTIME[0], self.max_support, 1))
 
 
 class PistolRegressor(_Regressor):
@@ -357,4 +356,4 @@ class PistolRegressor(_Regressor):
     def __init__(self, max_support: int = 256, drift: bool = False) -> None:
         check_count("max_support", max_support)
         self.max_support, self.drift = max_support, drift
-        self._begin(partial(_kernels, LOSSES["huber"], KERNEL, self.max_support, 1))
+        self._begin(partial(_kernels, LOSSES["huber"], KERNEL_ANYTIME[0], self.max_support, 1))

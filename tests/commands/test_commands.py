@@ -257,3 +257,35 @@ def test_an_interrupt_saves_a_checkpoint_and_says_how_to_go_on(tmp_path, monkeyp
     assert "going on after" in result.stderr
     assert out.read_bytes() == whole.read_bytes()
     assert not (tmp_path / "m.pistol.checkpoint").exists()
+
+
+SHELL = """
+import sys
+from pistol.__main__ import main
+
+sys.argv = ["pistol", *sys.argv[1:]]
+try:
+    main()
+finally:
+    heavy = {"matplotlib", "pandas", "scipy.optimize", "scipy.stats", "sklearn"}
+    print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("kind", ["kernel", "linear", "table"])
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_what_looks_at_rows_starts_without_scikit_learn(folder, kind, command, tmp_path):
+    """A row is predicted long before scikit-learn and pandas would be imported."""
+    if kind == "table":
+        model, rows = folder / "model.pistol", folder / "test.csv"
+    else:
+        X, y = table()
+        model, rows = (
+            tmp_path / "model.pistol",
+            svm_of(X, (y == "up").astype(int), tmp_path / "r.svm"),
+        )
+        run("train", rows, "--learner", kind, "--passes", 1, "-o", model)
+    words = [sys.executable, "-c", SHELL, command, str(model), str(rows)]
+    result = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert result.stdout
+    assert result.stderr == "[]\n"

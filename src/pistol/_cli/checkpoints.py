@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 from .._estimators.files import read_model, write_model
-from .._estimators.loading import CLASSES
+from .._estimators.loading import estimator_of
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -37,8 +37,8 @@ class Checkpoints:
         """The model of an interrupted run, and its notes; None where there is none."""
         if not self.path.exists():
             return None
-        model, header = read_model(self.path, CLASSES)
-        notes = header["notes"]
+        saved = read_model(self.path)
+        notes = saved.header["notes"]
         before = notes.get("job")
         if before != self.job:
             same = isinstance(before, dict) and before.keys() == self.job.keys()
@@ -48,7 +48,7 @@ class Checkpoints:
                 + (f": {', '.join(changed)} differ" if changed else "")
                 + "; run the same command on the same files, or begin anew without --resume"
             )
-        return model, notes
+        return estimator_of(saved, self.path), notes
 
     def due(self) -> bool:
         """Whether it is time to save."""

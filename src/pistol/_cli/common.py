@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +17,7 @@ from rich.console import Console
 from .._data.files.reading import FORMATS, Reader, threads_here
 from .._data.files.tables import Roles
 from .._data.files.vowpal import BITS
+from .._training.fitted import Fitted
 
 Data = Annotated[
     list[str], typer.Argument(help="Files or patterns of files; - is the standard input.")
@@ -54,12 +54,12 @@ def reader_of(
     return Reader(format, roles, n_features, zero_based, bits, threads_here())
 
 
-def reader_for(model: Any, reader: Reader, needed: bool) -> Reader:
+def reader_for(known: Fitted, reader: Reader, needed: bool) -> Reader:
     """The same for rows that a model is to see: with its features, whatever else there is."""
-    width, names = model.n_features_in_, getattr(model, "feature_names_in_", None)
+    width, names = known.columns.n, known.columns.names
     features = None if names is None else tuple(map(str, names))
     bits = width.bit_length() - 1 if width & (width - 1) == 0 else reader.bits
-    encoder = model.fitted_.columns.encoder
+    encoder = known.columns.encoder
     kinds = None if encoder is None else dict(zip(map(str, encoder.names), encoder.kinds))
     roles = reader.roles._replace(features=features, needed=needed, kinds=kinds)
     return replace(reader, roles=roles, n_features=width, crop=True, bits=bits)
@@ -146,10 +146,3 @@ def word(label: Any) -> Any:
     """A label as JSON takes it: a whole number without a point."""
     plain = label.item() if hasattr(label, "item") else label
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
-
-
-def loaded(path: Path) -> Any:
-    """The model in a file."""
-    from .. import load
-
-    return load(path)

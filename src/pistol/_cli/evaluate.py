@@ -8,9 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.base import is_classifier
 
+from .._compiled.types import Array
 from .._data.files.basics import trouble
+from .._estimators.files import read_model
+from .._training.answers import decide
+from .._training.fitted import Fitted
+from .._training.tasks import Classification
 from . import common
 from .common import Data, Format, Json, OnError, Target, WeightColumn, ZeroBased
 
@@ -30,29 +34,30 @@ def evaluate(
     pistol evaluate model.pistol test.csv --target price
     """
     with common.one_line():
-        known = common.loaded(model)
+        saved = read_model(model)
         options = common.reader_of(format, target, weight_column, zero_based)
-        reader, account = common.reader_for(known, options, True), trouble(on_error)
-        facts = measured(known, reader.chunks(data, account))
+        reader, account = common.reader_for(saved.fitted, options, True), trouble(on_error)
+        facts = measured(saved.name, saved.fitted, reader.chunks(data, account))
         if account.skipped:
             facts["malformed lines"] = account.skipped
         common.show(facts, as_json)
 
 
-def measured(model: Any, chunks: Iterable[Any]) -> dict[str, Any]:
+def measured(name: str, known: Fitted, chunks: Iterable[Any]) -> dict[str, Any]:
     """Weighted means over all rows, chunk by chunk."""
-    measure = _classes if is_classifier(model) else _numbers
+    measure = _classes if isinstance(known.task, Classification) else _numbers
     rows, total, sums = 0, 0.0, dict[str, float]()
     for X, y, weight in chunks:
         if y is None:
             raise ValueError("there are no targets to compare with")
         w = np.ones(len(y)) if weight is None else weight
         rows, total = rows + len(y), total + float(w.sum())
-        for name, values in measure(model, X, y).items():
-            sums[name] = sums.get(name, 0.0) + float(w @ values)
+        scores = decide(known, X, name, known.family.n_jobs)
+        for what, values in measure(known, scores, y).items():
+            sums[what] = sums.get(what, 0.0) + float(w @ values)
     if not total > 0:
         raise ValueError("there are no rows, or all of them have weight zero")
-    means = {name: value / total for name, value in sums.items()}
+    means = {what: value / total for what, value in sums.items()}
     if "squared" in means:
         variance = means.pop("y²") - means.pop("y") ** 2
         square = means.pop("squared")
@@ -61,22 +66,24 @@ def measured(model: Any, chunks: Iterable[Any]) -> dict[str, Any]:
     return {"rows": rows, **means}
 
 
-def _classes(model: Any, X: Any, y: Any) -> dict[str, Any]:
+def _classes(known: Fitted, scores: Array, y: Any) -> dict[str, Any]:
     """Errors, and the log-loss where there are probabilities."""
-    given = np.asarray([str(common.word(label)) for label in y])
-    names = np.asarray([str(common.word(label)) for label in model.classes_])
-    found = np.asarray([str(common.word(label)) for label in model.predict(X)])
+    task, answers = known.task, known.task.answers(scores, known.targets)
+    given, names, found = (
+        np.asarray([str(common.word(label)) for label in labels])
+        for labels in (y, task.classes, answers)
+    )
     out = {"error": found != given}
-    if hasattr(model, "predict_proba"):
+    if task.loss.link is not None:
         hit = names[None, :] == given[:, None]
-        P = np.where(hit, model.predict_proba(X), 0.0).sum(axis=1)
+        P = np.where(hit, task.probabilities(scores, known.temperature), 0.0).sum(axis=1)
         out["log-loss"] = -np.log(np.maximum(P, 1e-15))
     return out
 
 
-def _numbers(model: Any, X: Any, y: Any) -> dict[str, Any]:
+def _numbers(known: Fitted, scores: Array, y: Any) -> dict[str, Any]:
     """Absolute and squared errors."""
-    y, found = np.asarray(y, np.float64), model.predict(X)
+    y, found = np.asarray(y, np.float64), known.task.answers(scores, known.targets)
     if found.ndim > 1:
         raise ValueError("models of several outputs or quantiles cannot be evaluated here")
     gap = np.abs(found - y)

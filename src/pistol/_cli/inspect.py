@@ -27,14 +27,15 @@ def inspect(
     """
     with common.one_line():
         from .._estimators.files import read_model
-        from .._estimators.loading import CLASSES
+        from .._estimators.loading import estimator_of
         from .._estimators.summary import MOST, facts
 
-        known, header = read_model(model, CLASSES)
+        saved = read_model(model)
+        header = saved.header
         found = {
             "kind": header["class"], "written by": f"pistol {header['version']}",
             "bytes": model.stat().st_size, "predict only": header["predict_only"],
-            **facts(known),
+            **facts(estimator_of(saved, model)),
         }  # fmt: skip
         if "classes" in found:
             found["classes"] = [common.word(label) for label in found["classes"]]

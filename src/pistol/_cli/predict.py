@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sklearn.base import is_classifier
 
 from .._data.files.basics import trouble
+from .._estimators.files import Saved, read_model
+from .._training.answers import decide
+from .._training.tasks import Classification
 from . import common
 from .common import Data, Format, Json, OnError, Target, ZeroBased
 
@@ -39,30 +41,33 @@ def predict(
     cat rows.svm | pistol predict model.pistol - --proba
     """
     with common.one_line(), ExitStack() as stack:
-        known = common.loaded(model)
-        if (proba or scores) and not is_classifier(known):
+        saved = read_model(model)
+        task = saved.fitted.task
+        if (proba or scores) and not isinstance(task, Classification):
             raise ValueError("--proba and --scores are for classifiers; this model is a regressor")
-        if proba and not hasattr(known, "predict_proba"):
+        if proba and task.loss.link is None:
             raise ValueError("this model's loss has no probabilities; try --scores")
-        reader = common.reader_for(known, common.reader_of(format, target, None, zero_based), False)
-        account = trouble(on_error)
+        options, account = common.reader_of(format, target, None, zero_based), trouble(on_error)
+        reader = common.reader_for(saved.fitted, options, False)
         out = stack.enter_context(output.open("w")) if output else sys.stdout
         for chunk in reader.chunks(data, account):
-            for line in lines(known, chunk.X, proba, scores, as_json):
+            for line in lines(saved, chunk.X, proba, scores, as_json):
                 out.write(line + "\n")
         out.flush()
         if account.skipped:
             typer.echo(f"pistol: {common.left_out(account.skipped)}", err=True)
 
 
-def lines(model: Any, X: Any, proba: bool, scores: bool, as_json: bool) -> Any:
+def lines(saved: Saved, X: Any, proba: bool, scores: bool, as_json: bool) -> Any:
     """What is said of each row."""
+    known, task = saved.fitted, saved.fitted.task
+    found = decide(known, X, saved.name, known.family.n_jobs)
     if not (proba or scores):
-        for answer in model.predict(X).tolist():
+        for answer in task.answers(found, known.targets).tolist():
             yield json.dumps(common.word(answer)) if as_json else str(common.word(answer))
         return
-    found = model.predict_proba(X) if proba else model.decision_function(X).reshape(X.shape[0], -1)
-    names = [str(common.word(label)) for label in model.classes_]
+    found = task.probabilities(found, known.temperature) if proba else found
+    names = [str(common.word(label)) for label in task.classes]
     names = names if found.shape[1] == len(names) else names[1:]
     for row in found.tolist():
         yield json.dumps(dict(zip(names, row))) if as_json else "\t".join(f"{x:.6g}" for x in row)

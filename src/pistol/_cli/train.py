@@ -151,8 +151,9 @@ def train(
         if test:
             from .evaluate import measured
 
-            known = common.reader_for(model, reader, needed=True)
-            facts["test"] = measured(model, known.chunks(test, trouble(on_error)))
+            known = common.reader_for(model.fitted_, reader, needed=True)
+            name, rows = type(model).__name__, known.chunks(test, trouble(on_error))
+            facts["test"] = measured(name, model.fitted_, rows)
         if plot:
             _plot(progress, plot, survey.classes is not None)
         common.show(facts, as_json)

@@ -6,12 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from multiprocessing import current_process
 from threading import Lock, get_ident
 from typing import Any
 
-from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 
@@ -103,14 +102,23 @@ class Workers:
     """Threads for tiles, started when there is more than one tile to share out."""
 
     def __init__(self, n_jobs: int | None, stack: ExitStack) -> None:
+        if n_jobs == 0:
+            raise ValueError("n_jobs == 0 has no meaning; None or -1 are all cores")
         self.n_jobs, self.stack = n_jobs, stack
-        alone = current_process().daemon  # such as a worker of Dask, where joblib would warn
-        self.n = 1 if alone else effective_n_jobs(-1 if n_jobs is None else n_jobs)
         self.pool: ThreadPoolExecutor | None = None
+
+    @cached_property
+    def n(self) -> int:
+        """How many threads there may be."""
+        if self.n_jobs == 1 or current_process().daemon:  # a worker of Dask; joblib would warn
+            return 1
+        from joblib import effective_n_jobs  # a single tile does without
+
+        return effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
 
     def run(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         """What the tasks return, in order."""
-        if self.n == 1 or len(tasks) < 2:
+        if len(tasks) < 2 or self.n == 1:
             return [task() for task in tasks]
         if self.pool is None:
             self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n))

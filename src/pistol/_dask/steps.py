@@ -120,7 +120,7 @@ def start_linear(estimator: Any, survey: Survey, sample: Sample) -> Ready:
 def rows_of(ready: Ready, block: Chunk, first: int) -> Data:
     """A block as rows of numbers, targets and weights; `first` is the number of its first row."""
     model, known = ready.model, ready.shared.blank
-    X, y, columns = check_more(model, block.X, block.y, known.columns)
+    X, y, columns = check_more(block.X, block.y, known.columns, type(model).__name__)
     weight = check_weight(block.weight, y, zero=True)
     Y, ids = known.task.encode(y), first + np.arange(len(weight))
     if getattr(model, "class_weight", None) is not None:

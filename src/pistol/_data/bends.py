@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import ndtri
 
 from .._compiled.types import Array
 from .fences import fences_of
@@ -115,6 +114,8 @@ def bent_scaler(X: Any, weight: Array, rows: Array, each: Array) -> Bent:
 
 def normal_scores(z: Array, weight: Array) -> tuple[Array, Array] | None:
     """Some values of a feature and their normal scores; None where one value is too frequent."""
+    from scipy.special import ndtri  # only where features are learned
+
     values, place = np.unique(z, return_inverse=True)
     share = np.bincount(place, weight) / weight.sum()
     if share.max() > TIED:

@@ -1,4 +1,7 @@
-"""X and y as users hand them in: rows of numbers, or a table that an encoder turns into such rows."""
+"""X and y as users hand them in: rows of numbers, or a table that an encoder turns into such rows.
+
+scikit-learn is imported where something has to be converted: `pistol predict` starts faster without.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import get_tags
-from sklearn.utils.validation import _get_feature_names, check_array, check_X_y, validate_data
 
 from .._compiled.types import Array
 from .encoder import CODES, Encoder, plain_encoder
@@ -26,10 +27,11 @@ from .tables import (
     is_frame,
     is_number,
     is_plain,
+    matrix_of,
     read_array,
     read_frame,
 )
-from .validation import LAYOUT, usable
+from .validation import DTYPES, LAYOUT, usable
 
 SAMPLE = 10_000  # rows that tell the medians of columns without missing values
 
@@ -59,7 +61,7 @@ class Intake(NamedTuple):
 
 def check_first(estimator: Any, X: Any, y: Any) -> Intake:
     """Rows and targets of a first call."""
-    given = estimator.categorical_features
+    given, who = estimator.categorical_features, type(estimator).__name__
     names: Any
     if is_frame(X) and not _pairwise(estimator):
         frame = frame_of(X)
@@ -70,13 +72,13 @@ def check_first(estimator: Any, X: Any, y: Any) -> Intake:
             if given is None:
                 table = table._replace(columns=[as_numbers(column) for column in table.columns])
             columns = Columns(len(names), _texts(X, frame), plain=False)
-            return _tabular(estimator, table, y, columns)
+            return _tabular(who, table, y, columns)
         names = _texts(X, frame)
-        X = X if _known_to_sklearn(frame) else frame.to_numpy()
+        X = X if _known_to_sklearn(frame) else matrix_of(frame)
     else:
-        names = _get_feature_names(X)
+        names = _names(X)
     try:
-        X, y = _checked(estimator, X, y)
+        X, y = _checked(X, y, who)
     except ValueError as error:
         table_of_objects = _objects(X)
         if table_of_objects is None or "could not convert" not in str(error):
@@ -88,41 +90,35 @@ def check_first(estimator: Any, X: Any, y: Any) -> Intake:
     picked = chosen(given, None, n)
     if picked or X.dtype == object or _has_gaps(X):
         table = _finite(read_array(X, picked))
-        return _tabular(estimator, table, y, Columns(n, names, plain=False))
+        return _tabular(who, table, y, Columns(n, names, plain=False))
     X = usable(X, names)
     fill = np.median(X[:: max(1, len(X) // SAMPLE)], axis=0)
     return Intake(X, y, Columns(n, names, plain_encoder(_labels(names, n), fill)))
 
 
-def check_more(estimator: Any, X: Any, y: Any, columns: Columns) -> Intake:
-    """Rows and targets of a later call: the same features as in the first."""
+def check_more(X: Any, y: Any, columns: Columns, who: str) -> Intake:
+    """Rows and targets of a later call: the same features as in the first.
+
+    `who` is the name of the estimator, for messages.
+    """
     if not columns.plain:
-        table = read_known(estimator, X, columns)
-        return _tabular(estimator, table, y, columns)
-    if is_frame(X) and columns.names is not None:
-        X, y = _checked(estimator, _in_order(X, columns.names), y)
-    else:
-        X, y = validate_data(estimator, X, y, reset=False, multi_output=True, **LAYOUT)
-    return Intake(usable(_filled(X, columns), columns.names), y, columns)
+        return _tabular(who, read_known(X, columns, who), y, columns)
+    X, y = _numbers(X, y, columns, who)
+    return Intake(X, y, columns)
 
 
-def check_rows(estimator: Any, X: Any, columns: Columns) -> Any:
+def check_rows(X: Any, columns: Columns, who: str, n_jobs: int | None = None) -> Any:
     """Rows to predict: the same features as those that were learned."""
     if not columns.plain:
         assert columns.encoder is not None
-        table = read_known(estimator, X, columns)
+        table = read_known(X, columns, who)
         if not table.rows:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        X = columns.encoder.encode(table, getattr(estimator, "n_jobs", None))
-        return usable(X, columns.encoder.feature_names)
-    if is_frame(X) and columns.names is not None:
-        X, _ = _checked(estimator, _in_order(X, columns.names), None)
-    else:
-        X = validate_data(estimator, X, reset=False, **LAYOUT)
-    return usable(_filled(X, columns), columns.names)
+        return usable(columns.encoder.encode(table, n_jobs), columns.encoder.feature_names)
+    return _numbers(X, None, columns, who)[0]
 
 
-def read_known(estimator: Any, X: Any, columns: Columns) -> Table:
+def read_known(X: Any, columns: Columns, who: str) -> Table:
     """The columns of a table like the one that was learned."""
     encoder = columns.encoder
     assert encoder is not None
@@ -131,17 +127,13 @@ def read_known(estimator: Any, X: Any, columns: Columns) -> Table:
         if isinstance(encoder.names[0], str):
             _refuse_names(list(frame.columns), encoder.names)
             frame = frame.select(encoder.names)
-        _refuse_number(estimator, len(frame.columns), columns.n)
+        _refuse_number(who, len(frame.columns), columns.n)
         table = read_frame(frame, zones=encoder.zones)
     else:
         X = _array(X)
-        _refuse_number(estimator, X.shape[1], columns.n)
+        _refuse_number(who, X.shape[1], columns.n)
         if columns.names is not None:
-            warnings.warn(
-                f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
-                "feature names",
-                stacklevel=4,
-            )
+            _say_names("does not have valid", who, "with")
         table = read_array(X, names=encoder.names)
     pairs = zip(encoder.kinds, encoder.names, table.columns, strict=True)
     found = [_like(kind, encoder.zones.get(name), column) for kind, name, column in pairs]
@@ -171,27 +163,67 @@ def _like(kind: str, zone: str | None, column: Column) -> Column:
     return column
 
 
-def _tabular(estimator: Any, table: Table, y: Any, columns: Columns) -> Intake:
+def _tabular(who: str, table: Table, y: Any, columns: Columns) -> Intake:
     """A table with targets of the same length."""
-    _, y = _checked(estimator, np.zeros((table.rows, 1)), y)
+    _, y = _checked(np.zeros((table.rows, 1)), y, who)
     return Intake(table, y, columns)
 
 
-def _checked(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+def _numbers(X: Any, y: Any, columns: Columns, who: str) -> tuple[Any, Any]:
+    """Rows of numbers with the features that were learned, and targets where there are any."""
+    if is_frame(X) and columns.names is not None:
+        X = _in_order(X, columns.names)
+    elif columns.names is not None:
+        _say_names("does not have valid", who, "with")
+    elif _names(X) is not None:
+        _say_names("has", who, "without")
+    X, y = _checked(X, y, who)
+    _refuse_number(who, X.shape[1], columns.n)
+    return usable(_filled(X, columns), columns.names), y
+
+
+def _say_names(has: str, who: str, fitted: str) -> None:
+    warnings.warn(
+        f"X {has} feature names, but {who} was fitted {fitted} feature names", stacklevel=5
+    )
+
+
+def _checked(X: Any, y: Any, who: str) -> tuple[Any, Any]:
     """Rows of numbers, and targets where there are any."""
+    if y is None and _as_wanted(X):
+        return X, None
+    from sklearn.utils.validation import check_array, check_X_y
+
     if y is None:
-        return check_array(X, estimator=estimator, **LAYOUT), None
-    return check_X_y(X, y, multi_output=True, estimator=estimator, **LAYOUT)
+        return check_array(X, estimator=who, input_name="X", **LAYOUT), None
+    return check_X_y(X, y, multi_output=True, estimator=who, **LAYOUT)
+
+
+def _as_wanted(X: Any) -> bool:
+    """Whether X is what `check_array` would make of it."""
+    rows = X.format == "csr" if sp.issparse(X) else type(X) is np.ndarray and X.flags.c_contiguous
+    return bool(rows and X.ndim == 2 and min(X.shape) > 0 and X.dtype in DTYPES)
 
 
 def _pairwise(estimator: Any) -> bool:
+    from sklearn.utils import get_tags
+
     return bool(get_tags(estimator).input_tags.pairwise)
+
+
+def _names(X: Any) -> Array | None:
+    """The names that scikit-learn finds in X, which only frames have."""
+    if not is_frame(X):
+        return None
+    from sklearn.utils.validation import _get_feature_names
+
+    return _get_feature_names(X)
 
 
 def _texts(X: Any, frame: Any) -> Array | None:
     """The names of a frame, if they are strings in it."""
     known = _known_to_sklearn(frame)
-    return _get_feature_names(X) if known else np.array(frame.columns, object)
+    return _names(X) if known else np.array(frame.columns, object)
 
 
 def _has_gaps(X: Array) -> bool:
@@ -246,7 +278,7 @@ def _in_order(X: Any, known: Array) -> Any:
             column = read_frame(frame.select(name)).columns[0]
             _like(NUMBER, None, column)
     frame = frame if names == list(known) else frame.select(list(known))
-    return frame.to_native() if _known_to_sklearn(frame) else frame.to_numpy()
+    return frame.to_native() if _known_to_sklearn(frame) else matrix_of(frame)
 
 
 def _known_to_sklearn(frame: Any) -> bool:
@@ -279,9 +311,8 @@ def _refuse_names(found: list[Any], known: list[Any]) -> None:
         raise ValueError(f"X has other columns than the table that was learned: {'; '.join(parts)}")
 
 
-def _refuse_number(estimator: Any, found: int, known: int) -> None:
+def _refuse_number(who: str, found: int, known: int) -> None:
     if found != known:
-        name = type(estimator).__name__
         raise ValueError(
-            f"X has {found} features, but {name} is expecting {known} features as input"
+            f"X has {found} features, but {who} is expecting {known} features as input"
         )

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.types import Array
+from .arrow import codes_of, numbers_of
 
 NUMBER, WORDS, DATE, CLOCK, EMPTY = "numbers", "words", "dates", "times of day", "nothing"
 EPOCH = dt.datetime(1970, 1, 1)
@@ -119,6 +120,13 @@ def is_number(kind: Any) -> bool:
 
 def _gaps(series: Any) -> bool:
     return bool(series.is_null().any() or (series.dtype.is_float() and series.is_nan().any()))
+
+
+def matrix_of(frame: Any) -> Array:
+    """The numbers of a plain frame, row by row; in float32 if all of them are."""
+    single = all(kind == nw.Float32 for kind in frame.schema.values())
+    columns = [_floats(frame.get_column(name)) for name in frame.columns]
+    return np.column_stack(columns).astype(np.float32 if single else np.float64, copy=False)
 
 
 def read_frame(
@@ -241,7 +249,10 @@ def _nothing(name: Any, n: int) -> Column:
 
 
 def _floats(series: Any) -> Array:
-    return np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
+    series = series.cast(nw.Float64)
+    if series.implementation.is_pyarrow():
+        return numbers_of(series.to_native())
+    return np.asarray(series.to_numpy(), np.float64)
 
 
 def _codes(series: Any) -> tuple[Array, list[Any]]:
@@ -261,10 +272,7 @@ def _codes(series: Any) -> tuple[Array, list[Any]]:
         codes = text.replace_strict(levels, numbers, default=None)
         return codes.fill_null(-1).to_numpy(), levels.to_list()
     if library.is_pyarrow():
-        one = native.combine_chunks()
-        one = one if hasattr(one, "dictionary") else one.dictionary_encode()
-        codes = one.indices.cast("int64").fill_null(-1)
-        return np.asarray(codes, np.int64), one.dictionary.to_pylist()
+        return codes_of(native)
     return _factorized(series.to_list())
 
 

@@ -26,30 +26,22 @@ from .._data.notices import notices, notices_of_numbers, say
 from .._data.ordering import as_given, check_size, round_size
 from .._data.tables import Table
 from .._data.validation import check_count, check_weight, usable
-from .._learners import Finished, Rule
+from .._learners import Finished
+from .._training.answers import decide
 from .._training.batch import train
 from .._training.explain import Explanation, explained
 from .._training.families import Data, Family
 from .._training.fitted import Fitted, calibrated, marked, roll_back
 from .._training.stream import begin_stream, learn_stream, widened
-from .._training.tasks import Task
 from .._training.watch import Watch
 from .._training.work import Problem, Setup
 from ..losses import Loss
 from .files import packed, unpacked, write_model
+from .recipes import Recipe
 from .summary import Learned
 
 # Parameters that partial_fit does not look at: they may change in mid-stream.
 FREE = {"passes", "orders", "random_state", "n_jobs", "verbose"}
-
-
-class Recipe(NamedTuple):
-    """What the parameters of an estimator say: what is asked, what learns, and by which rule."""
-
-    task: Callable[[Any, Any], Task]  # from y and classes
-    family: Family
-    rule: Callable[[Loss, float | None, float], Rule]  # from loss, rounds to come and their size
-    drift: bool = False
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
@@ -119,8 +111,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self, "fitted_")
         known = settled(self)
-        rows = check_rows(self, X, known.columns)
-        start = None if reference is None else check_rows(self, reference, known.columns)
+        rows = rows_for(self, X, known)
+        start = None if reference is None else rows_for(self, reference, known)
         return explained(known, rows, start)
 
     def save(self, path: str | os.PathLike[str], predict_only: bool = False) -> None:
@@ -258,7 +250,7 @@ def _learn_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: An
                 "this model was saved with predict_only=True and cannot learn on; save it without, or "
                 "call fit to begin anew"
             )
-        intake = check_more(estimator, X, _given(estimator, y), known.columns)
+        intake = check_more(X, _given(estimator, y), known.columns, name_of(estimator))
         task, family = known.task, known.family
     ready = _prepared(estimator, family, task, intake, sample_weight, known, False, True)
     data = ready.data
@@ -305,16 +297,22 @@ def scores(estimator: Any, X: Any) -> tuple[Fitted, Array]:
     """What an estimator has learned, and its scores of shape (rows, outputs)."""
     check_is_fitted(estimator, "fitted_")
     known = settled(estimator)
-    rows = check_rows(estimator, X, known.columns)
-    if known.remembered is not None:
-        known.remembered.look(rows)
-    return known, np.concatenate(list(known.scores(rows)))
+    return known, decide(known, X, name_of(estimator), getattr(estimator, "n_jobs", None))
+
+
+def rows_for(estimator: Any, X: Any, known: Fitted) -> Any:
+    """Rows to predict as the rows of numbers that the model takes."""
+    return check_rows(X, known.columns, name_of(estimator), getattr(estimator, "n_jobs", None))
+
+
+def name_of(estimator: Any) -> str:
+    """Its class, for messages."""
+    return type(estimator).__name__
 
 
 def _given(estimator: Any, y: Any) -> Any:
     if y is None:
-        name = type(estimator).__name__
-        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+        raise ValueError(f"{name_of(estimator)} requires y to be passed, but the target y is None")
     return y
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._training.tasks import classification
 from ..losses import Loss
-from . import views
-from .base import Estimator, Recipe
-from .kernel import kernel_family, kernel_tags
-from .rules import perceptron_rule, sgd_rule
+from . import recipes, views
+from .base import Estimator
+from .kernel import kernel_tags
 from .tasks import Classifier
 
 
@@ -118,13 +116,7 @@ class AveragedSGDClassifier(Classifier, Estimator):
     norm_ = views.kernel_norm_
     neighbours = views.neighbours
 
-    @staticmethod
-    def _recipe(p: Any) -> Recipe:
-        return Recipe(
-            task=lambda y, classes: classification(p.loss, y, classes),
-            family=kernel_family(p),
-            rule=sgd_rule(p.eta, p.average),
-        )
+    _recipe = staticmethod(recipes.averaged_sgd)
 
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(self, super().__sklearn_tags__())
@@ -224,13 +216,7 @@ class KernelPerceptron(Classifier, Estimator):
     norm_ = views.kernel_norm_
     neighbours = views.neighbours
 
-    @staticmethod
-    def _recipe(p: Any) -> Recipe:
-        return Recipe(
-            task=lambda y, classes: classification("perceptron", y, classes, zero_is_wrong=True),
-            family=kernel_family(p),
-            rule=perceptron_rule(p.average),
-        )
+    _recipe = staticmethod(recipes.kernel_perceptron)
 
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(self, super().__sklearn_tags__())

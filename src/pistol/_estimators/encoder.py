@@ -113,7 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Rows of numbers; sparse where the rows learned from have more than 2^25 entries.
         """
         check_is_fitted(self)
-        return check_rows(self, X, self.columns_)
+        return check_rows(X, self.columns_, type(self).__name__)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns of numbers.

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
-from sklearn.base import is_classifier
 
 from .._compiled.types import Array
 from .._learners import Finished
@@ -25,7 +24,7 @@ from .._training.forms import Source, Written
 from .._training.labels import Parameter
 from .._training.saved import finished, fitted_record
 from .._training.saved_learners import LOSS
-from .._training.tasks import Classification
+from .recipes import RECIPES, Recipe
 
 FORMAT = 3  # raised when older versions of the library could not read what is written
 PARAMETER = Parameter(LOSS)
@@ -42,6 +41,19 @@ DAMAGED = (
 
 class ModelFileError(ValueError):
     """A file that is no model, or a damaged one, or one of a later version."""
+
+
+class Saved(NamedTuple):
+    """What a model file holds. It can predict; `loading.py` makes an estimator of it."""
+
+    header: dict[str, Any]
+    parameters: dict[str, Any]
+    fitted: Fitted
+
+    @property
+    def name(self) -> str:
+        """The class of the estimator."""
+        return self.header["class"]
 
 
 def write_model(
@@ -91,9 +103,8 @@ def unpacked(cls: Any, parts: dict[str, Any]) -> Fitted:
         header = json.loads(parts["header"])
         arrays = {name: np.require(x, requirements="W") for name, x in parts["arrays"].items()}
         source = Source(arrays)
-        settings = _read_parameters(cls, "settings", header["settings"], source)
-        recipe = cls._recipe(SimpleNamespace(**settings))
-        return fitted_record(recipe.family, settings).read(header["fitted"], source)
+        settings = _read_parameters("settings", header["settings"], source)
+        return _read_fitted(cls._recipe, settings, header, source)
     except DAMAGED as problem:
         raise ModelFileError(f"this {cls.__name__} cannot be read: {problem}") from None
 
@@ -153,15 +164,15 @@ def checksum(header: dict[str, Any], arrays: Mapping[str, Array]) -> str:
     return total.hexdigest()
 
 
-def read_model(path: Path, classes: dict[str, type]) -> tuple[Any, dict[str, Any]]:
-    """The estimator that a file holds, and the header."""
+def read_model(path: Path) -> Saved:
+    """What a file holds."""
     text, arrays = _content(path)
     try:
         header = json.loads(text)
         if not isinstance(header, dict) or header.pop("checksum", "") != checksum(header, arrays):
             raise ValueError("it is damaged, its checksum does not match its content")
         _check_version(header)
-        return _estimator(header, Source(arrays), classes), header
+        return _saved(header, Source(arrays))
     except DAMAGED as problem:
         raise ModelFileError(f"{path} cannot be read: {problem}") from None
 
@@ -196,32 +207,37 @@ def _check_version(header: dict[str, Any]) -> None:
         )
 
 
-def _estimator(header: dict[str, Any], source: Source, classes: dict[str, type]) -> Any:
+def _saved(header: dict[str, Any], source: Source) -> Saved:
     wanted = {"format", "version", "class", "predict_only", "notes", "parameters", "settings"}
     source.demand(set(header) == wanted | {"fitted"}, "has missing or unknown parts")
     source.demand(isinstance(header["version"], str), "has no version")
     source.demand(type(header["predict_only"]) is bool, "has no flag predict_only")
     source.demand(isinstance(header["notes"], dict), "has no notes")
-    source.demand(header["class"] in classes, f"names an unknown class: {header['class']!r:.40}")
-    cls: Any = classes[header["class"]]
+    source.demand(header["class"] in RECIPES, f"names an unknown class: {header['class']!r:.40}")
     parameters, settings = (
-        _read_parameters(cls, name, header[name], source) for name in ("parameters", "settings")
+        _read_parameters(name, header[name], source) for name in ("parameters", "settings")
     )
-    recipe = cls._recipe(SimpleNamespace(**settings))
-    estimator = cls(**parameters)
-    fitted = fitted_record(recipe.family, settings).read(header["fitted"], source)
-    right = isinstance(fitted.task, Classification) == is_classifier(estimator)
-    source.demand(right, "has a task that is not that of its class")
+    source.demand(parameters.keys() == settings.keys(), "has settings of other parameters")
+    fitted = _read_fitted(RECIPES[header["class"]], settings, header, source)
     over = [isinstance(learner, Finished) for learner in fitted.learners]
     source.demand(all(over) if header["predict_only"] else not any(over), "has other learners")
-    estimator.fitted_ = fitted
-    return estimator
+    return Saved(header, parameters, fitted)
 
 
-def _read_parameters(cls: Any, name: str, found: Any, source: Source) -> dict[str, Any]:
-    names = set(cls._get_param_names())
+def _read_fitted(
+    recipe_of: Callable[[Any], Recipe], settings: dict[str, Any], header: Any, source: Source
+) -> Fitted:
+    """What was learned with these settings."""
+    try:
+        family = recipe_of(SimpleNamespace(**settings)).family
+    except AttributeError:
+        raise source.refuse("has settings that are not those of the class") from None
+    return fitted_record(family, settings).read(header["fitted"], source)
+
+
+def _read_parameters(name: str, found: Any, source: Source) -> dict[str, Any]:
     with source.inside(name):
-        source.demand(isinstance(found, dict) and set(found) == names, "are not those of the class")
+        source.demand(isinstance(found, dict), "are none")
         out = {}
         for key, value in found.items():
             with source.inside(key):

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._training.kernel_family import KernelFamily
-from .._training.tasks import classification, regression
 from ..losses import Loss
-from . import views
-from .base import Estimator, Recipe, table_tags
-from .rules import pistol_rule
+from . import recipes, views
+from .base import Estimator, table_tags
 from .tasks import Classifier, Regressor
-
-ANYTIME, ANYTIME_TARGETS = 0.5, 8.0  # b_t = this √(2α_t) where b is "anytime"
-
-
-def kernel_family(p: Any) -> KernelFamily:
-    """The family that an estimator's parameters describe."""
-    scaling, metric = getattr(p, "scaling", True), getattr(p, "metric", True)
-    most = getattr(p, "max_support", None)
-    return KernelFamily.checked(
-        p.kernel, p.gamma, p.degree, p.coef0, scaling, p.n_jobs, metric, most
-    )
 
 
 def kernel_tags(estimator: Any, tags: Any) -> Any:
@@ -203,14 +189,7 @@ class PistolClassifier(Classifier, Estimator):
     norm_ = views.kernel_norm_
     neighbours = views.neighbours
 
-    @staticmethod
-    def _recipe(p: Any) -> Recipe:
-        return Recipe(
-            task=lambda y, classes: classification(p.loss, y, classes),
-            family=kernel_family(p),
-            rule=pistol_rule(p.a, p.b, p.average, ANYTIME),
-            drift=p.drift,
-        )
+    _recipe = staticmethod(recipes.kernel_classifier)
 
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(self, super().__sklearn_tags__())
@@ -375,14 +354,7 @@ class PistolRegressor(Regressor, Estimator):
     neighbours = views.neighbours
     intercept_ = views.center_
 
-    @staticmethod
-    def _recipe(p: Any) -> Recipe:
-        return Recipe(
-            task=lambda y, classes: regression(p.loss, y),
-            family=kernel_family(p),
-            rule=pistol_rule(p.a, p.b, p.average, ANYTIME_TARGETS),
-            drift=p.drift,
-        )
+    _recipe = staticmethod(recipes.kernel_regressor)
 
     def __sklearn_tags__(self) -> Any:
         return kernel_tags(self, super().__sklearn_tags__())

@@ -4,28 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._training.linear_family import LinearFamily
-from .._training.tasks import classification, regression
 from ..losses import Loss
-from . import views
-from .base import Estimator, Recipe, table_tags
-from .rules import RuleOf, pistol_rule
+from . import recipes, views
+from .base import Estimator, table_tags
 from .tasks import Classifier, Regressor
-
-# Where b is "anytime" it is the first number times √(2α_t/k), with k the entries of a row, or for all
-# features together the second times √(2α_t).
-ANYTIME, ANYTIME_TARGETS = (1.5, 0.5), (6.0, 2.0)
-
-
-def linear_family(p: Any) -> LinearFamily:
-    """The family that an estimator's parameters describe."""
-    return LinearFamily(p.per_coordinate, p.fit_intercept, p.scaling)
-
-
-def linear_rule(p: Any, anytime: tuple[float, float]) -> RuleOf:
-    """The rule that an estimator's parameters describe."""
-    shared = bool(p.per_coordinate)
-    return pistol_rule(p.a, p.b, p.average, anytime[0 if shared else 1], shared)
 
 
 def linear_tags(tags: Any) -> Any:
@@ -160,14 +142,7 @@ class LinearPistolClassifier(Classifier, Estimator):
     norm_ = views.linear_norm_
     feature_importances_ = views.feature_importances_
 
-    @staticmethod
-    def _recipe(p: Any) -> Recipe:
-        return Recipe(
-            task=lambda y, classes: classification(p.loss, y, classes),
-            family=linear_family(p),
-            rule=linear_rule(p, ANYTIME),
-            drift=p.drift,
-        )
+    _recipe = staticmethod(recipes.linear_classifier)
 
     def __sklearn_tags__(self) -> Any:
         return linear_tags(super().__sklearn_tags__())
@@ -294,14 +269,7 @@ class LinearPistolRegressor(Regressor, Estimator):
     norm_ = views.linear_norm_
     feature_importances_ = views.feature_importances_
 
-    @staticmethod
-    def _recipe(p: Any) -> Recipe:
-        return Recipe(
-            task=lambda y, classes: regression(p.loss, y, centred=p.fit_intercept),
-            family=linear_family(p),
-            rule=linear_rule(p, ANYTIME_TARGETS),
-            drift=p.drift,
-        )
+    _recipe = staticmethod(recipes.linear_regressor)
 
     def __sklearn_tags__(self) -> Any:
         return linear_tags(super().__sklearn_tags__())

@@ -6,10 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .._training.tasks import Classification
 from .baselines import AveragedSGDClassifier, KernelPerceptron
-from .files import read_model
+from .files import ModelFileError, Saved, read_model
 from .kernel import PistolClassifier, PistolRegressor
 from .linear import LinearPistolClassifier, LinearPistolRegressor
+from .tasks import Classifier
 
 CLASSES: dict[str, type] = {
     cls.__name__: cls
@@ -57,4 +59,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> pistol.load("iris.pistol").predict(X[:1])  # doctest: +SKIP
     array([0])
     """
-    return read_model(Path(path), CLASSES)[0]
+    return estimator_of(read_model(Path(path)), path)
+
+
+def estimator_of(saved: Saved, path: str | os.PathLike[str]) -> Any:
+    """The fitted estimator of what a file holds."""
+    cls: Any = CLASSES[saved.name]
+    same = saved.parameters.keys() == set(cls._get_param_names())
+    if not same or isinstance(saved.fitted.task, Classification) != issubclass(cls, Classifier):
+        what = "a task that is not that" if same else "parameters that are not those"
+        raise ModelFileError(f"{path} cannot be read: it has {what} of its class, {saved.name}")
+    estimator = cls(**saved.parameters)
+    estimator.fitted_ = saved.fitted
+    return estimator

@@ -100,7 +100,7 @@ class Classifier(ClassifierMixin):
             Elements of ``classes_``.
         """
         known, found = scores(self, X)
-        return known.task.labels(found)
+        return known.task.answers(found, known.targets)
 
     @available_if(_has_link)
     def predict_proba(self, X: Any) -> Array:
@@ -163,7 +163,7 @@ class Regressor(RegressorMixin):
             Targets; with several quantiles, one column per quantile, in ascending order.
         """
         known, found = scores(self, X)
-        return known.task.targets(found, known.targets)
+        return known.task.answers(found, known.targets)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,14 +10,13 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._compiled.types import Array
-from .._data.intake import check_rows
 from .._data.scaling import MOST
 from .._data.validation import check_count
 from .._learners import Patchwork
 from .._learners.models import Expansion, Linear
 from .._training.explain import Neighbours, neighbours_of, raw_weights
 from .._training.importance import importances
-from .base import fitted, settled
+from .base import fitted, rows_for, settled
 
 
 def _expansion(estimator: Any) -> Expansion:
@@ -127,7 +126,7 @@ def neighbours(self: Any, X: Any, k: int = 5) -> Neighbours:
     check_is_fitted(self, "fitted_")
     check_count("k", k)
     known = settled(self)
-    return neighbours_of(known, check_rows(self, X, known.columns), k)
+    return neighbours_of(known, rows_for(self, X, known), k)
 
 
 support_ = _view(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.extmath import safe_sparse_dot
 
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import one_blas_thread, workers
@@ -28,7 +27,7 @@ class Linear:
     def decide(self, X: Any) -> Array:
         """Scores of shape (rows, outputs)."""
         weights = self.weights[:, : X.shape[1]]  # of a wide learner there may be more
-        return np.asarray(safe_sparse_dot(X, weights.T)) + self.weights[:, -1]
+        return np.asarray(X @ weights.T) + self.weights[:, -1]
 
     def norm(self) -> Array:
         """‖f_j‖, the intercept included."""

@@ -1,6 +1,7 @@
 """From scores to probabilities, by one number that is fitted to held-out rows.
 
-P(class) ∝ exp(T f): the most likely class stays the one of the largest score.
+P(class) ∝ exp(T f): the most likely class stays the one of the largest score. SciPy's functions are
+imported where they are used, as `pistol predict` need not wait for them.
 """
 
 from __future__ import annotations
@@ -8,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 
 from .._compiled.types import Array
 
@@ -35,6 +34,8 @@ def two_sided(scores: Array) -> Array:
 
 def temperature(scores: Array, codes: Array, weight: Array) -> float:
     """The T of least log-loss; a pseudo-count keeps it finite where all rows are right."""
+    from scipy.optimize import minimize_scalar
+
     size = float(np.abs(scores).mean()) or 1.0
     rows, likely = max(weight.sum(), 1e-300), log_loss(scores, codes, weight)
 
@@ -48,4 +49,6 @@ def temperature(scores: Array, codes: Array, weight: Array) -> float:
 
 def probabilities(scores: Array, T: float) -> Array:
     """Rows that sum to one."""
+    from scipy.special import softmax
+
     return softmax(T * two_sided(scores), axis=1)

@@ -47,7 +47,7 @@ def responses(fitted: Fitted, scores: Array) -> Array:
     """Probabilities of classes, or targets, of shape (rows, outputs)."""
     task = fitted.task
     if not isinstance(task, Classification):
-        found = task.targets(scores, fitted.targets)
+        found = task.answers(scores, fitted.targets)
         return found[:, None] if found.ndim == 1 else found
     return scores if task.loss.link is None else task.probabilities(scores, fitted.temperature)
 

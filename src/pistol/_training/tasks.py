@@ -1,4 +1,7 @@
-"""What is asked: labels or real targets. A task turns y into targets and scores into answers."""
+"""What is asked: labels or real targets. A task turns y into targets and scores into answers.
+
+scikit-learn is imported where y is checked: answers do without it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, column_or_1d
 
 from .._compiled.loops import total_loss
 from .._compiled.types import Array, read_only
@@ -59,6 +59,9 @@ class Task(Protocol):
     def temperature(self, scores: Array, V: Array, r: Array) -> float | None:
         """How probabilities follow from scores, given scores of rounds not learned."""
 
+    def answers(self, scores: Array, targets: TargetScaler) -> Array:
+        """Labels or targets from scores."""
+
 
 @dataclass(frozen=True, eq=False)
 class Classification:
@@ -101,6 +104,8 @@ class Classification:
 
     def row_weight(self, class_weight: Any, y: Any, weight: Array) -> Array:
         """Sample weights times class weights."""
+        from sklearn.utils import compute_class_weight
+
         per_class = compute_class_weight(
             class_weight, classes=self.classes, y=labels(y), sample_weight=weight
         )
@@ -143,7 +148,7 @@ class Classification:
         """The T of P ∝ exp(T f) with the smallest log-loss."""
         return temperature(scores, _codes(V), r)
 
-    def labels(self, scores: Array) -> Array:
+    def answers(self, scores: Array, targets: TargetScaler) -> Array:
         """The most likely label of each row."""
         return self.classes[_codes(scores)]
 
@@ -174,6 +179,8 @@ class Regression:
 
     def encode(self, y: Any) -> Array:
         """The targets, repeated for each quantile."""
+        from sklearn.utils.validation import _check_y
+
         y = _check_y(y, multi_output=True, y_numeric=True)
         outputs = 0 if y.ndim == 1 else y.shape[1]
         if outputs != self.outputs:
@@ -222,7 +229,7 @@ class Regression:
         """None: there are no probabilities."""
         return None
 
-    def targets(self, scores: Array, targets: TargetScaler) -> Array:
+    def answers(self, scores: Array, targets: TargetScaler) -> Array:
         """Targets from scores, of shape (rows,) or (rows, outputs)."""
         Y = targets.inverse_transform(scores)
         if self.loss.levels:
@@ -244,6 +251,9 @@ def summed_loss(rule: Rule, chunk: Chunk, V: Array) -> float:
 
 def labels(y: Any) -> Array:
     """Labels as a vector."""
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import column_or_1d
+
     check_classification_targets(y)
     return column_or_1d(y, warn=True)
 

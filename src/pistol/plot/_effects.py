@@ -218,7 +218,7 @@ def _table(estimator: Any, known: Fitted, X: Any) -> Table:
         raise ValueError(
             "effects of columns are there for estimators that were fitted to dense rows or tables"
         )
-    table = read_known(estimator, X, known.columns)
+    table = read_known(X, known.columns, type(estimator).__name__)
     if not table.rows:
         raise ValueError("X has no rows")
     return table

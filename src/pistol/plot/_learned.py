@@ -365,7 +365,7 @@ class ContributionsDisplay:
             raise ValueError(
                 "contributions are drawn for estimators fitted to dense rows or tables"
             )
-        table = read_known(estimator, X, known.columns)
+        table = read_known(X, known.columns, type(estimator).__name__)
         if table.rows != 1:
             raise ValueError(f"X must have one row; it has {table.rows}")
         found, baseline = estimator.explain(X, reference)

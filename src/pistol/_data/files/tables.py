@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._compiled.types import Array
+from ..arrow import values_of
 from .basics import PIECE, Chunk, DataFileError, Trouble, damaged, on_disk, opened
 
 ROWS = 2**14  # of a chunk
@@ -156,7 +157,7 @@ def split(batch: Any, names: Roles, path: str, trouble: Trouble, before: int) ->
         for name in names.others:
             part = _with_values(part, name, path, trouble, before + lo)
         y, weight = (
-            _values(part, name) if name in names.others else None
+            values_of(part[name]) if name in names.others else None
             for name in (names.target, names.weight)
         )
         if part.num_rows:
@@ -165,19 +166,18 @@ def split(batch: Any, names: Roles, path: str, trouble: Trouble, before: int) ->
 
 def _with_values(table: Any, name: str, path: str, trouble: Trouble, before: int) -> Any:
     """Without the rows that have no target or no weight, which are met as malformed lines are."""
-    pa, column = arrow(), table[name]
-    missing = np.asarray(column.is_null())
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        missing |= np.asarray(column.to_numpy() == "")
-    if not missing.any():
+    import pyarrow.compute as pc
+
+    column = table[name]
+    there = column.is_valid()
+    if str(column.type) in ("string", "large_string"):
+        there = pc.and_kleene(there, pc.binary_length(column).cast("bool"))
+    many = len(there) - (pc.sum(there).as_py() or 0)
+    if not many:
         return table
-    row = before + int(missing.argmax()) + 1
-    trouble.meet(int(missing.sum()), f"{path}, row {row}: column {name!r} has no value")
-    return table.filter(pa.array(~missing))
-
-
-def _values(table: Any, name: Any) -> Array:
-    return table[name].combine_chunks().to_numpy(zero_copy_only=False)
+    row = before + pc.index(there, False).as_py() + 1
+    trouble.meet(many, f"{path}, row {row}: column {name!r} has no value")
+    return table.filter(there)
 
 
 def read_npy(path: str, trouble: Trouble, roles: Roles) -> Iterator[Chunk]:
