@@ -93,6 +93,16 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+def plain(function: Any = None, **options: Any) -> Any:
+    """Decorate a helper that takes arrays, but neither makes nor returns any.
+
+    numba counts references to the arrays that a function is given, which takes longer than many a
+    helper does. Here it need not. Of one that returns arrays, even in tuples, the caller would free
+    memory that is in use.
+    """
+    return helper(function, _nrt=False, **options)
+
+
 def c_function(function: Callable[..., Any], signature: Any) -> Any:
     """A C function of this signature, with its `address`."""
     python = getattr(function, "py_func", function)

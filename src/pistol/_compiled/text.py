@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba.core import types
 
-from .cache import helper
+from .cache import helper, plain
 from .types import loop
 
 LEAST, MOST = -342, 308  # powers of ten beyond which every number is zero or infinite
@@ -45,6 +45,7 @@ TENS = 10.0 ** np.arange(23)
 NOTHING, ONE, NINE, TEN, ZERO = (np.uint64(n) for n in (0, 1, 9, 10, 48))
 INFINITE = np.uint64(0x7FF << 52)
 TWO_63, EXACT, LARGE = np.uint64(2**63), np.uint64(2**53), np.uint64(MOST_FEATURES + 1)
+SIGN = np.uint64(63)
 LOW, HALF = np.uint64(2**32 - 1), np.uint64(32)
 
 
@@ -58,7 +59,7 @@ def _times(a, b):
     return high, (middle << HALF) | (low & LOW)
 
 
-@helper
+@plain
 def _bits(w, q):
     """The bits of the double nearest to w · 10^q for w > 0, and whether they are certain."""
     zeros = np.int64(0)
@@ -98,7 +99,7 @@ def _bits(w, q):
     return (mantissa & np.uint64(2**52 - 1)) | (np.uint64(power) << np.uint64(52)), True
 
 
-@helper(forceinline=True)
+@plain(forceinline=True)
 def digit(text, at):
     """The digit at a place; more than 9 if there is none."""
     return np.uint64(text[at]) - ZERO
@@ -116,15 +117,14 @@ def ends(c):
     return c == 32 or c == 10 or c == 35 or is_blank(c)
 
 
-@helper(forceinline=True)
+@plain(forceinline=True)
 def number(text, at, values, bits, k):
     """Read the number at a place into values[k], which shares its memory with bits[k].
 
     Returns where it ends, 0 if there is none, and whether its last bit is not certain.
     """
     negative = text[at] == 45
-    if negative or text[at] == 43:
-        at += ONE
+    at += np.uint64(negative | (text[at] == 43))  # no branch: signs cannot be foreseen
     start, w, q = at, np.uint64(0), np.int64(0)
     d = digit(text, at)
     while d <= NINE:
@@ -155,8 +155,8 @@ def number(text, at, values, bits, k):
         q += power
     if -22 <= q <= 22 and w <= EXACT and not cut:
         value = np.float64(np.int64(w))
-        value = value / TENS[np.uint64(-q)] if q < 0 else value * TENS[np.uint64(q)]
-        values[k] = -value if negative else value
+        values[k] = value / TENS[np.uint64(-q)] if q < 0 else value * TENS[np.uint64(q)]
+        bits[k] |= np.uint64(negative) << SIGN
         return at, False
     if w == NOTHING or q < LEAST:
         values[k] = -0.0 if negative else 0.0
@@ -172,7 +172,7 @@ def number(text, at, values, bits, k):
     return at, not certain
 
 
-@helper
+@plain
 def _first_digits(text, at, end):
     """The first 19 digits of a number, from its first that is not zero on, and how many follow."""
     w, held, dropped = np.uint64(0), np.uint64(0), np.int64(0)
@@ -188,7 +188,7 @@ def _first_digits(text, at, end):
     return w, dropped
 
 
-@helper
+@plain
 def _exponent(text, at):
     """A whole number; where it ends, 0 if there is none."""
     down = text[at] == 45
@@ -204,7 +204,7 @@ def _exponent(text, at):
     return at, -power if down else power
 
 
-@helper
+@plain
 def wrong(counts, kind, at):
     """Count a line that is wrong; of the first one, where and why."""
     if counts[BAD] == 0:
@@ -212,7 +212,7 @@ def wrong(counts, kind, at):
     counts[BAD] += 1
 
 
-@helper
+@plain
 def _features(text, at, first, indices, values, bits, slow, counts):
     """Read the features of a line: what is wrong with it, and where."""
     k, s, before = np.uint64(counts[ENTRIES]), counts[SLOW], np.int64(first - 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba.core import types
 
-from .cache import helper
+from .cache import helper, plain
 from .text import (
     ENTRIES,
     FINE,
@@ -43,7 +43,7 @@ def _scrambled(k):
     return (k * C2) & MASK
 
 
-@helper
+@plain
 def murmur(text, at, end, seed):
     """MurmurHash3 (32 bits) of the bytes from one place to another."""
     h, n = seed & MASK, end - at
@@ -68,7 +68,7 @@ def murmur(text, at, end, seed):
     return h ^ (h >> S16)
 
 
-@helper
+@plain
 def _hashed(text, at, end, seed):
     """The hash of a feature's name."""
     value, place = np.uint64(0), at
@@ -84,7 +84,7 @@ def _stops(c):
     return c == 10 or c == 124 or c == 58 or is_blank(c)
 
 
-@helper
+@plain
 def _front(text, at, bar, n, y, y_bits, weight, weight_bits):
     """Read what stands before the first bar: what is wrong with it, and where."""
     y[n], weight[n] = np.nan, 1.0
@@ -104,7 +104,7 @@ def _front(text, at, bar, n, y, y_bits, weight, weight_bits):
     return FINE, at
 
 
-@helper
+@plain
 def _names(text, at, indices, values, bits, mask, counts):
     """Read namespaces and features from the first bar on: what is wrong with them, and where."""
     k, seed, scale = counts[ENTRIES], np.uint64(0), 1.0

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ..._compiled.types import Array
+from ..._compiled.types import Array, read_only
 
 PIECE = 2**21  # bytes of text that are read together
 LONGEST = 2**28  # bytes of a line
@@ -54,7 +54,7 @@ class Trouble:
         self.skipped += count
 
 
-def at_line(path: str, line: int, text: bytes, problem: str) -> str:
+def at_line(path: str, line: int, text: bytes | bytearray, problem: str) -> str:
     """A message about a line, with its text as far as that is short."""
     shown = text.decode("utf-8", "replace").strip()
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
@@ -179,24 +179,30 @@ def inner_suffix(path: str) -> str:
     return Path(name.stem).suffix.lower() if name.suffix in PACKED else name.suffix.lower()
 
 
-def pieces(path: str, size: int | None = None) -> Iterator[bytes]:
-    """The file in pieces that end where a line does."""
-    rest, size = b"", size or PIECE
+def pieces(path: str, size: int | None = None) -> Iterator[bytearray]:
+    """The file in pieces that end where a line does; only a line that is cut is copied."""
+    rest, size = bytearray(), size or PIECE
     with damaged(path), opened(path) as file:
-        while block := file.read(size):
-            cut = block.rfind(b"\n") + 1
-            if not cut and len(rest) + len(block) > LONGEST:
+        while True:
+            piece = rest + bytes(size)
+            with memoryview(piece)[len(rest) :] as room:
+                end = len(rest) + (file.readinto(room) or 0)  # type: ignore[attr-defined]
+            if end == len(rest):
+                break
+            cut = piece.rfind(b"\n", len(rest), end) + 1
+            if not cut and end > LONGEST:
                 raise DataFileError(f"{path} has a line of more than {LONGEST} bytes")
+            rest = piece[cut:end]
             if cut:
-                yield rest + block[:cut]
-                rest = block[cut:]
-            else:
-                rest += block
+                del piece[cut:]
+                yield piece
     if rest:
         yield rest
 
 
-def in_threads(work: Callable[[bytes], Any], parts: Iterator[bytes], n: int) -> Iterator[Any]:
+def in_threads(
+    work: Callable[[Any], Any], parts: Iterator[bytes | bytearray], n: int
+) -> Iterator[Any]:
     """What the work makes of each part, in order; a few parts ahead at a time."""
     if n == 1:
         yield from map(work, parts)
@@ -215,12 +221,12 @@ def in_threads(work: Callable[[bytes], Any], parts: Iterator[bytes], n: int) -> 
                 future.cancel()
 
 
-def line_at(piece: bytes, at: int) -> bytes:
+def line_at(piece: bytes | bytearray, at: int) -> bytes | bytearray:
     """The line that this place belongs to."""
     lo, hi = piece.rfind(b"\n", 0, at) + 1, piece.find(b"\n", at)
     return piece[lo : hi if hi >= 0 else len(piece)]
 
 
-def as_bytes(piece: bytes) -> Array:
+def as_bytes(piece: bytes | bytearray) -> Array:
     """The bytes as numbers; nothing is copied."""
-    return np.frombuffer(piece, np.uint8)
+    return read_only(np.frombuffer(piece, np.uint8))

@@ -108,7 +108,7 @@ def records(piece: bytes) -> list[tuple[int, bytes]]:
 
 def whole_records(path: str) -> Iterator[bytes]:
     """The file in pieces that end where a record does, not within quotes."""
-    held: list[bytes] = []
+    held: list[bytes | bytearray] = []
     odd, size = False, 0
     for piece in pieces(path):
         held.append(piece)
