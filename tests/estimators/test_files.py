@@ -9,8 +9,6 @@ import random
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numba import njit
 from safetensors import safe_open
 from safetensors.numpy import save_file
@@ -19,10 +17,12 @@ from sklearn.linear_model import SGDClassifier
 
 import pistol
 from pistol._estimators import files
+from pistol._estimators.loading import estimator_of
+from pistol._training.answers import decide
 from pistol._training.forms import Source, Written
 from pistol.losses import Loss, huber_loss, quantile_loss
 
-MUTATIONS = int(os.environ.get("PISTOL_MUTATIONS", "150"))
+MUTATIONS = int(os.environ.get("PISTOL_MUTATIONS", "300"))  # of bytes, and as many forged files
 
 
 @pytest.fixture
@@ -330,26 +330,27 @@ def test_a_later_format_is_named(rows, path):
 
 
 def examples():
-    """Fitted models of all kinds, small."""
-    rng = np.random.default_rng(0)
-    X = np.round(rng.normal(size=(40, 3)), 1)
+    """Fitted models of all kinds, small: they are judged a million times."""
+    rng, n = np.random.default_rng(0), 12
+    X = np.round(rng.normal(size=(n, 3)), 1)
     y = np.abs(np.rint(2 * X[:, 0]))
-    yield pistol.PistolClassifier(drift=True).partial_fit(X, y > 1), X
-    yield pistol.PistolRegressor(passes=1, loss="poisson").fit(X, y), X
-    yield pistol.PistolClassifier(kernel="precomputed", passes=1).fit(X @ X.T, y), X @ X.T
-    yield pistol.PistolClassifier(passes=1).fit(sp.csr_array(X), y), X
+    few = {"passes": 1, "orders": 2, "n_jobs": 1}
+    yield pistol.PistolClassifier(drift=True, n_jobs=1).partial_fit(X, y > 1), X
+    yield pistol.PistolRegressor(loss="poisson", **few).fit(X, y), X
+    yield pistol.PistolClassifier(kernel="precomputed", **few).fit(X @ X.T, y), X @ X.T
+    yield pistol.PistolClassifier(**few).fit(sp.csr_array(X), y), X
     yield pistol.LinearPistolClassifier().partial_fit(X, y.astype(str)), X
     yield pistol.LinearPistolRegressor(per_coordinate=False).partial_fit(X, y), X
     columns = {
-        "a": np.where(X[:, 0] > 1, np.nan, X[:, 0]), "b": np.tile(["u", "v", "w", "x"], 10),
-        "c": np.tile(["no", "yes"], 20), "d": [f"word {i // 2}" for i in range(40)],
+        "a": np.where(X[:, 0] > 1, np.nan, X[:, 0]), "b": np.tile(["u", "v", "w", "x"], n // 4),
+        "c": np.tile(["no", "yes"], n // 2), "d": [f"word {i // 2}" for i in range(n)],
     }  # fmt: skip
     frame = pytest.importorskip("pandas").DataFrame(columns)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pistol._data.encoder.MOST", 8)
-        yield pistol.PistolClassifier(passes=1).fit(frame, y > 1), frame
+        patch.setattr("pistol._data.encoder.MOST", 4)
+        yield pistol.PistolClassifier(**few).fit(frame, y > 1), frame
         yield pistol.LinearPistolRegressor().partial_fit(frame, y), frame
-    wide = sp.csr_array((X.ravel(), np.tile([1, 70_000, 99_999], 40), 3 * np.arange(41)))
+    wide = sp.csr_array((X.ravel(), np.tile([1, 70_000, 99_999], n), 3 * np.arange(n + 1)))
     yield pistol.LinearPistolClassifier(passes=1).fit(wide, y), wide
 
 
@@ -360,43 +361,41 @@ def models(tmp_path_factory):
         for only in (False, True):
             path = folder / f"{number}-{only}.pistol"
             model.save(path, predict_only=only)
-            out.append((path.read_bytes(), *content_of(path), X))
+            header, arrays = content_of(path)
+            out.append((path.read_bytes(), json.dumps(header), arrays, X))
     return out
 
 
-def harmless(path, X):
-    """The file is refused by our own error, or what it holds predicts."""
+def harmless(read, X):
+    """What is read is refused by our own error, or it predicts."""
     try:
-        model = pistol.load(path)
+        saved = read()
+        model = estimator_of(saved, "model.pistol")
     except pistol.ModelFileError as problem:
-        assert str(path) in str(problem)  # noqa: PT017
+        assert "model.pistol" in str(problem)  # noqa: PT017
         return False
-    assert len(model.predict(X)) == X.shape[0]
+    found = decide(saved.fitted, X, saved.name, 1)
+    answers = saved.fitted.task.answers(found, saved.fitted.targets)
+    assert len(answers) == X.shape[0]
     if is_classifier(model):
-        assert np.isin(model.predict(X), model.classes_).all()
-        assert not np.isnan(model.decision_function(X)).any()
+        assert np.isin(answers, model.classes_).all()
+        assert not np.isnan(found).any()
     return True
 
 
-@settings(max_examples=MUTATIONS)
-@given(st.data())
-def test_mutated_bytes_do_no_harm(models, tmp_path_factory, data):
-    content, _, _, X = models[data.draw(st.integers(0, len(models) - 1))]
-    path = tmp_path_factory.mktemp("bytes") / "model.pistol"
-    at = data.draw(st.integers(0, len(content) - 1) | st.integers(0, 2000))
-    way = data.draw(st.sampled_from(["cut", "flip", "drop", "insert"]))
-    more = data.draw(st.binary(min_size=1, max_size=9))
-    new = {
-        "cut": content[:at], "drop": content[:at] + content[at + len(more) :],
-        "flip": content[:at] + more + content[at + len(more) :],
-        "insert": content[:at] + more + content[at:],
-    }[way]  # fmt: skip
-    path.write_bytes(new)
-    if harmless(path, X):  # what has changed is not looked at by anyone
-        pistol.load(path).save(path)
-        assert new == content or path.read_bytes() == content
-    path.unlink()
-    path.parent.rmdir()
+@pytest.mark.filterwarnings("ignore")
+def test_mutated_bytes_do_no_harm(models, path):
+    for seed in range(MUTATIONS):
+        rng = random.Random(seed)
+        content, _, _, X = rng.choice(models)
+        at = rng.randrange(rng.choice([len(content), 2000]))
+        way, more = rng.randrange(4), rng.randbytes(rng.randrange(1, 10))
+        rest = content[at:] if way == 0 else content[at + len(more) :] if way < 3 else b""
+        new = content[:at] + (more if way < 2 else b"") + rest  # insert, change, drop or cut
+        path.write_bytes(new)
+        if harmless(lambda: files.read_model(path), X):  # nobody looks at what has changed
+            pistol.load(path).save(path)
+            assert new == content or path.read_bytes() == content, seed
 
 
 ODD = [None, True, -1, 0, 1, 2**31, 2**63, 10**400, 1e-320, 1e300, -1e300, float("inf"),
@@ -413,9 +412,9 @@ def places(tree, path=()):
             yield from places(value, (*path, key))
 
 
-def mutate(rng, header, arrays):
+def mutate(rng, text, arrays):
     """One change to a tree or to an array."""
-    header, arrays = copy.deepcopy(header), dict(arrays)
+    header, arrays = json.loads(text), dict(arrays)
     if rng.random() < 0.5:
         at = rng.choice(list(places(header)))
         node = header
@@ -453,9 +452,13 @@ def mutate(rng, header, arrays):
 def test_forged_files_do_no_harm(models, path):
     """Someone who knows the format changes it and makes the checksum fit."""
     loaded = 0
-    for seed in range(2 * MUTATIONS):
+    for seed in range(MUTATIONS):
         rng = random.Random(seed)
-        _, header, arrays, X = rng.choice(models)
-        forge(*mutate(rng, header, arrays), path)
-        loaded += harmless(path, X)
-    assert 0 < loaded < 2 * MUTATIONS
+        _, text, arrays, X = rng.choice(models)
+        header, arrays = mutate(rng, text, arrays)
+        mark = files.sealed(header, arrays)["pistol"]
+        try:
+            loaded += harmless(lambda: files.understood(path, mark, arrays), X)  # noqa: B023
+        except BaseException as problem:
+            raise AssertionError(f"the forged file number {seed} did harm") from problem
+    assert 0 < loaded < MUTATIONS

@@ -166,7 +166,11 @@ def checksum(header: dict[str, Any], arrays: Mapping[str, Array]) -> str:
 
 def read_model(path: Path) -> Saved:
     """What a file holds."""
-    text, arrays = _content(path)
+    return understood(path, *_content(path))
+
+
+def understood(path: Path, text: str, arrays: dict[str, Array]) -> Saved:
+    """What a file with this header and these arrays holds."""
     try:
         header = json.loads(text)
         if not isinstance(header, dict) or header.pop("checksum", "") != checksum(header, arrays):
