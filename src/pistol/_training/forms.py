@@ -26,24 +26,37 @@ class FormError(ValueError):
     """What was read is not what it should be."""
 
 
+class Inside:
+    """The way to a part while it is written or read; a large model has very many of them."""
+
+    __slots__ = ("name", "of")
+
+    def __init__(self, of: Written | Source, name: Any) -> None:
+        self.of, self.name = of, name
+
+    def __enter__(self) -> None:
+        self.of.path.append(self.name)
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if kind is None:  # an error keeps the way to where it happened
+            self.of.path.pop()
+
+
 @dataclass
 class Written:
     """Arrays by name; with `narrow`, as float32 where that loses next to nothing."""
 
     narrow: bool = False
     arrays: dict[str, Array] = field(default_factory=dict)
-    path: tuple[str, ...] = ()
+    path: list[Any] = field(default_factory=list)
 
-    @contextmanager
-    def inside(self, name: Any) -> Iterator[None]:
+    def inside(self, name: Any) -> Inside:
         """Write a part."""
-        before, self.path = self.path, (*self.path, str(name))
-        yield
-        self.path = before
+        return Inside(self, name)
 
     def keep(self, x: Array) -> dict[str, str]:
         """Keep an array; what stands for it."""
-        name, dtype, x = ".".join(self.path), str(x.dtype), np.ascontiguousarray(x)
+        name, dtype, x = ".".join(map(str, self.path)), str(x.dtype), np.ascontiguousarray(x)
         self.arrays[name] = narrowed(x) if self.narrow else x
         return {"array": name, "dtype": dtype}
 
@@ -63,14 +76,11 @@ class Source:
 
     arrays: Mapping[str, Array]
     sizes: dict[str, int] = field(default_factory=dict)
-    path: tuple[str, ...] = ()
+    path: list[Any] = field(default_factory=list)
 
-    @contextmanager
-    def inside(self, name: Any) -> Iterator[None]:
+    def inside(self, name: Any) -> Inside:
         """Read a part."""
-        before, self.path = self.path, (*self.path, str(name))
-        yield
-        self.path = before
+        return Inside(self, name)
 
     @contextmanager
     def owning(self, sizes: tuple[str, ...]) -> Iterator[None]:
@@ -84,7 +94,7 @@ class Source:
 
     def refuse(self, problem: str) -> FormError:
         """The error to raise."""
-        return FormError(f"{'.'.join(self.path) or 'the header'} {problem}")
+        return FormError(f"{'.'.join(map(str, self.path)) or 'the header'} {problem}")
 
     def demand(self, truth: Any, problem: str) -> None:
         """Refuse what is read, unless this is true."""
@@ -233,7 +243,8 @@ def array(found: Any, source: Source, dtypes: tuple[str, ...]) -> Array:
     source.demand(found["dtype"] in dtypes, f"has the wrong type: {found['dtype']!r:.40}")
     x, dtype = source.arrays[found["array"]], np.dtype(found["dtype"])
     same = x.dtype == dtype or (x.dtype == np.float32 and dtype == np.float64)
-    source.demand(same, f"is an array of {x.dtype}, not of {dtype}")
+    if not same:  # to write the message takes longer than all else here
+        raise source.refuse(f"is an array of {x.dtype}, not of {dtype}")
     return x.astype(dtype, copy=False)
 
 
