@@ -17,7 +17,7 @@ from math import inf
 from numba.core import types
 
 from . import loops
-from .cache import helper
+from .cache import helper, plain
 from .loops import FIELDS, M, W, set_unit
 from .plugs import call_loss, call_potential
 from .rows import square
@@ -75,7 +75,7 @@ def _plugs(Z, N):
     )  # fmt: skip
 
 
-@helper
+@plain
 def _refused(x, features, y):
     """Whether anything about the event is not finite, too large, or of the wrong length."""
     return len(x) != features or not square(x) <= MAX_NORM_SQ or not abs(y) <= MAX_TARGET
@@ -100,7 +100,7 @@ def _centred(Z, d, x):
     return z
 
 
-@helper
+@plain
 def _count(Z, d, x):
     """Count x in the mean, with weights 1, 1/2, 1/3, …; a weight of zero stays zero."""
     mean = _mean(Z, d)

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
-from .cache import helper
+from .cache import helper, plain
 from .exp import LEAST, fourth_power
 from .loops import play
 from .types import (
@@ -184,7 +184,7 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P):
             S.g_norm_sq[q, j] = _plain(0.0 if total < 0.0 else total)
 
 
-@helper(fastmath={"contract", "reassoc"})
+@plain(fastmath={"contract", "reassoc"})
 def _sums(c, width, V, m, out):
     """out[k] += Σ_x c[x] V[k, x], for k up to m."""
     whole = m - m % 4

@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import types
 
 from ..potentials import pistol, pistol_anytime
-from .cache import helper, jit
+from .cache import helper, plain, jit
 from .plugs import call_comparison, call_loss, call_potential
 from .prefetch import ask_for_feature, ask_for_rows
 from .rows import add, dot, longest, row, square
@@ -39,7 +39,7 @@ from .types import (
 W_MAX = 1e150  # its square, and its product with any feature, stay finite
 
 
-@helper
+@plain
 def tick(S, r, power):
     """Start a round: time moves on by its size r and f_t is given the weight ω_t = r t^power."""
     S.t[0, 0] += r
@@ -48,7 +48,7 @@ def tick(S, r, power):
     return omega
 
 
-@helper
+@plain
 def line_8(S, q, j, s, g_x, k_xx, a):
     """‖g‖² and α after g -= s k(x, ·), for kernel q and column j."""
     g_norm_sq = S.g_norm_sq[q, j] + s * (s * k_xx - 2.0 * g_x)
@@ -84,7 +84,7 @@ def compare(p, z):
     z[best] = (p[best] - second) - log(rest)
 
 
-@helper(forceinline=True)
+@plain(forceinline=True)
 def gradients(rounds, rule, k, P, z, s):
     """Line 7 of round k: s_j = r ∂ℓ(y_j, p_j) per output, beside the others' scores if coupled."""
     i, r = rounds.order[k], rounds.r[k]
@@ -219,7 +219,7 @@ def _alpha(Z, f, a, L):
     return a * (L + Z[f, G_SUM] * Z[f, INVERSE_M])
 
 
-@helper(fastmath={"contract"})
+@plain(fastmath={"contract"})
 def _multipliers(growth, h_sq, alpha, b, c, m):
     """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL.
 
@@ -234,7 +234,7 @@ def _multipliers(growth, h_sq, alpha, b, c, m):
             c[n] = pistol(h_sq[n], alpha[n], 0.0, b)
 
 
-@helper(fastmath={"contract"})
+@plain(fastmath={"contract"})
 def set_unit(Z, f, x, weight, growth, a, b, L):
     """Measure coordinate f in units of |x| from now on."""
     Z[f, M] = abs(x)
@@ -252,7 +252,7 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
     _line_4(Z, f, c)
 
 
-@helper
+@plain
 def _share(entries, vals, bias, r, t):
     """1/√k, with k the mean number of entries of a row up to this one, the constant included."""
     k = 0 if bias == 0.0 else 1
@@ -275,9 +275,9 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     order, r = rounds.order, rounds.r
     d = np.uintp(state.shape[1] - 1)  # as those of features: `set_unit` is compiled once
     room = longest(X, order) + LANES
-    h_sq, alpha, c = np.empty(room), np.empty(room), np.empty(room)
-    h_sq[:], alpha[:] = 1.0, 1.0
-    z, s = np.empty(len(state)), np.empty(len(state))
+    lanes, outputs = np.empty((3, room)), np.empty((2, len(state)))  # few: an event waits for each
+    lanes[:] = 1.0
+    h_sq, alpha, c, z, s = lanes[0], lanes[1], lanes[2], outputs[0], outputs[1]
     growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
     wide = (state.shape[1] - 1) * len(state) > LARGE
     for k in range(len(order)):

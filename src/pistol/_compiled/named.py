@@ -16,7 +16,7 @@ from math import inf, sqrt
 from numba.core import types
 
 from . import loops
-from .cache import helper
+from .cache import helper, plain
 from .loops import ENTRIES, SHARED, M, W, set_unit
 from .rows import square
 from .types import MAX_NORM_SQ, Plugs, Rounds, Rows, Scalars, cube, loop, matrix, real, vector
@@ -47,7 +47,7 @@ def _relative(Z, N, J, means):
     return z
 
 
-@helper
+@plain
 def _count(Z, N, J, means):
     """Count the values in the means of their features, with weights 1, 1/2, 1/3, …"""
     for n in range(N[END]):
@@ -56,7 +56,7 @@ def _count(Z, N, J, means):
         means[f, NEWEST] /= 1.0 + means[f, NEWEST]
 
 
-@helper
+@plain
 def _refused(Z, N, J):
     at = HEAD + 3 * J
     return not square(Z[at : at + N[END]]) <= MAX_NORM_SQ

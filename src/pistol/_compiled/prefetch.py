@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from .cache import INTERPRETED, helper
+from .cache import INTERPRETED, helper, plain
 
 AHEAD = 6  # rounds from the request for a row to its use
 NEXT = 32  # entries from the request for a feature to its use
@@ -40,7 +40,7 @@ def _nothing(x: Any, i: int) -> None:
 prefetch: Any = _nothing if INTERPRETED else _prefetch
 
 
-@helper
+@plain
 def ask_for_rows(X, order, k):
     """In round k, ask for the row of a later round, and for the place of one later still."""
     if k + 2 * AHEAD < len(order):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
-from .cache import helper
+from .cache import helper, plain
 from .types import Array, Rows, loop, read_only, rows_type
 
 
@@ -33,7 +33,7 @@ def row(X, i):
     return X.indices[start : start + hi - lo], X.data[lo:hi]
 
 
-@helper
+@plain
 def longest(X, order):
     """The most stored values of a row."""
     most = 0
@@ -42,7 +42,7 @@ def longest(X, order):
     return most
 
 
-@helper
+@plain
 def dot(g, cols, vals):
     """⟨g, x⟩."""
     total = 0.0
@@ -51,7 +51,7 @@ def dot(g, cols, vals):
     return total
 
 
-@helper
+@plain
 def square(vals):
     """‖x‖²."""
     total = 0.0
@@ -61,7 +61,7 @@ def square(vals):
     return total
 
 
-@helper
+@plain
 def add(g, scale, cols, vals):
     """g += scale · x."""
     for k in range(len(cols)):

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba.core import types
 
-from .cache import helper
+from .cache import plain
 from .types import Array, indices, loop, read_only
 
 BLOCK = 2**15  # keys looked up together; a table has room for as many new ones
@@ -24,7 +24,7 @@ FREE = -1  # a bucket without a slot, and the slot of an unknown feature
 FACTOR = 2_654_435_769  # 2^32 over the golden ratio: neighbours end up far apart
 
 
-@helper
+@plain
 def _bucket(table, features, key):
     """The bucket that holds this feature's slot, or the free one where it belongs."""
     folded = (key ^ (key >> 31)) & 0x7FFFFFFF  # products stay below 2^63

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba.core import types
 
-from .cache import helper
+from .cache import plain
 from .rows import row
 from .types import loop, numbers, rows_type, vector
 
 
-@helper(inline="always")
+@plain(inline="always")
 def _vote(usual, votes, f, x, w):
     """Count w rows whose feature f is x."""
     left = votes[f] + (w if x == usual[f] else -w)

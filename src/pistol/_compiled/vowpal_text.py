@@ -137,6 +137,8 @@ def _names(text, at, indices, values, bits, mask, counts):
                 return NO_VALUE, start
             value = values[k]
         indices[k], values[k] = np.int64(key & mask), value * scale
+        if np.isnan(values[k]):  # zero times a number beyond all doubles
+            return NO_VALUE, start
         k += 1
 
 

@@ -200,7 +200,9 @@ def test_vowpal_text_is_hashed_as_vowpal_does_it(lines):
     np.testing.assert_array_equal(weight, expected)
 
 
-@pytest.mark.parametrize("line", ["no bar", "spam |a b", "1 -2 |a b", "1 |a b:c", "1 |a:x b"])
+@pytest.mark.parametrize(
+    "line", ["no bar", "spam |a b", "1 -2 |a b", "1 |a b:c", "1 |a:x b", "1 |a:1e999 b:0"]
+)
 def test_a_malformed_line_of_vowpal_text(tmp_path, line):
     path = tmp_path / "rows.vw"
     path.write_text(f"1 |a b\n\n{line}\n-1 |a c\n")
