@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import types
 
 from ..potentials import pistol, pistol_anytime
-from .cache import helper, plain, jit
+from .cache import helper, jit, plain
 from .plugs import call_comparison, call_loss, call_potential
 from .prefetch import ask_for_feature, ask_for_rows
 from .rows import add, dot, longest, row, square
