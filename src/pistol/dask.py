@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._dask import steps
 from ._dask.bars import bar
-from ._dask.fitting import fit_blocks
+from ._dask.fitting import fit_blocks, packed
 from ._dask.inputs import blocks_of, file_blocks, is_blocks, is_dask_frame, whole_rows
 from ._dask.running import Traffic, counters, moved, running
 from ._estimators.kernel import PistolClassifier, PistolRegressor
@@ -164,9 +164,10 @@ class DaskEstimator(BaseEstimator):
         model, given = self.to_local(), blocks_of(X, y, sample_weight, "score")
         with bar(False) as shown, running(self.client_, shown) as run:
             (held,) = run.start([run.task("model", 0, _itself, model)])
+            homes = run.homes(given.rows)
             parts = [
                 run.task("score", i, steps.judged, held, block)
-                for i, block in enumerate(given.parts)
+                for i, block in enumerate(packed(run, given, homes))
             ]
             (total,) = run.done([run.tree("score", steps.judged_together, parts)], "scoring")
             return steps.verdict(run.result(total))

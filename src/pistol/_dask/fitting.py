@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from sklearn.base import is_classifier
 
-from .._data import blocks as data
 from .._data.blocks import Survey
 from .._data.targets import LogScaler
 from .._training import spread_cells as cells
@@ -19,41 +18,58 @@ from .inputs import Blocks
 from .running import Run
 
 
+class _Block(NamedTuple):
+    """A block of rows."""
+
+    rows: Any  # a future, or a task that reads them
+    first: int  # the number of its first row
+    home: str | None  # the worker that has it
+
+
 def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
     """Learn from all blocks."""
-    blocks, n = given.parts, len(given.parts)
-    if run.fits(given.bytes):
-        blocks = run.start(blocks)
+    homes, n = run.homes(given.rows), len(given.parts)
+    read = packed(run, given, homes)
+    blocks = run.start(read) if run.fits(given.bytes) else read
     counted = [
-        run.task("survey", i, data.survey, block, is_classifier(estimator))
-        for i, block in enumerate(blocks)
+        run.task("count", i, steps.counted, block, i, n, is_classifier(estimator), home=home)
+        for i, (block, home) in enumerate(zip(blocks, homes, strict=True))
     ]
-    picked = [run.task("sample", i, data.sample, block, i, n) for i, block in enumerate(blocks)]
-    found = run.done(
-        [run.tree("survey", data.surveys, counted), run.tree("sample", data.samples, picked)],
-        "counting rows",
+    counts = run.tree("count", steps.counted_together, counted)
+    sample = run.task("sample", 0, steps.sample_of, counts)
+    found, sample = run.done(
+        [run.task("survey", 0, steps.survey_of, counts), sample], "counting rows"
     )
-    survey = _checked(run.result(found[0]))
+    survey = _checked(run.result(found))
     user, (estimator, survey) = estimator, steps.weighted(estimator, survey)
     total = steps.counts_of(survey)
-    if run.fits(survey.bytes) and blocks is given.parts:
-        blocks = run.start(blocks)
-    there = [i for i, rows in enumerate(survey.counts) if rows]
-    blocks = [blocks[i] for i in there]
-    firsts = [survey.starts()[i] for i in there]
+    if run.fits(survey.bytes):
+        blocks = run.done(read, "reading rows") if blocks is read else blocks
+        homes = run.homes(blocks) if homes[0] is None else homes
+    known = [_Block(*each) for each in zip(blocks, survey.starts(), homes, strict=True)]
+    known = [block for block, rows in zip(known, survey.counts, strict=True) if rows]
     limits = steps.family_of(estimator).limits
     if total.rounds <= limits.few:
-        (whole,) = run.done([run.task("fit", 0, steps.fit_whole, user, blocks)], "learning")
+        every = [block.rows for block in known]
+        (whole,) = run.done([run.task("fit", 0, steps.fit_whole, user, every)], "learning")
         return steps.as_plain(user, run.result(whole))
     if limits.wide < 2**62:
-        start = run.task("choose", 0, steps.start_linear, estimator, survey, found[1])
+        start = run.task("choose", 0, steps.start_linear, estimator, survey, sample)
         keep = run.fits(2.0 * survey.bytes)
-        fitted = _linear(run, start, found[1], blocks, firsts, estimator.passes, keep)
+        fitted = _linear(run, start, sample, known, estimator.passes, keep)
     else:
         _check_cells(estimator, total.rounds, limits.few)
-        start = run.task("choose", 0, steps.start_cells, estimator, limits, survey, found[1])
-        fitted = _cells(run, start, found[1], blocks, firsts)
+        start = run.task("choose", 0, steps.start_cells, estimator, limits, survey, sample)
+        fitted = _cells(run, start, sample, known)
     return steps.as_plain(user, fitted)
+
+
+def packed(run: Run, given: Blocks, homes: list[str | None]) -> list[Any]:
+    """One task for each block as given, with all columns of its rows."""
+    return [
+        run.task("read", i, given.read, *part, home=home)
+        for i, (part, home) in enumerate(zip(given.parts, homes, strict=True))
+    ]
 
 
 def _checked(survey: Survey) -> Survey:
@@ -82,14 +98,14 @@ def _check_cells(estimator: Any, rounds: int, few: int) -> None:
         )
 
 
-def _cells(run: Run, start: Any, sample: Any, blocks: list[Any], firsts: list[int]) -> Fitted:
+def _cells(run: Run, start: Any, sample: Any, blocks: list[_Block]) -> Fitted:
     """One tree from a sample, rows to their groups, and each group learned where it is."""
     (ready,) = run.done([start], "choosing")
     (outline,) = run.done([run.task("outline", 0, steps.outline, ready)], "choosing")
     groups, probed = run.result(outline)
     parts = [
-        run.task("split", i, steps.split, ready, block, first)
-        for i, (block, first) in enumerate(zip(blocks, firsts, strict=True))
+        run.task("split", i, steps.split, ready, block.rows, block.first, home=block.home)
+        for i, block in enumerate(blocks)
     ]
 
     def rows(tree: int, group: int) -> list[Any]:
@@ -122,23 +138,18 @@ def _adding_up(run: Run, ready: Any, fitted: Fitted, sample: Any) -> Fitted:
 
 
 def _linear(
-    run: Run,
-    start: Any,
-    sample: Any,
-    blocks: list[Any],
-    firsts: list[int],
-    passes: int | str,
-    keep: bool,
+    run: Run, start: Any, sample: Any, blocks: list[_Block], passes: int | str, keep: bool
 ) -> Fitted:
     """Rounds of learners on all blocks, each from the mean of the one before."""
     (ready,) = run.done([start], "choosing")
     found = [
-        run.task("features", i, steps.features, ready, block) for i, block in enumerate(blocks)
+        run.task("statistics", i, steps.features, ready, block.rows, home=block.home)
+        for i, block in enumerate(blocks)
     ]
-    merged = run.tree("features", linear.merged_features, found)
+    merged = run.tree("statistics", linear.merged_features, found)
     ready = run.task("scaling", 0, steps.scaled, ready, merged)
     (ready,) = run.done([ready], "scaling")
-    rows = (_kept if keep else _read_again)(run, ready, blocks, firsts)
+    rows = (_kept if keep else _read_again)(run, ready, blocks)
     best, turns = None, linear.MOST if passes == "auto" else int(passes)
     first = mean = None
     for turn in range(turns):
@@ -161,25 +172,28 @@ class _Rows(NamedTuple):
     learn: Callable[..., Any]
     learned: list[tuple[Any, ...]]  # what `learn` takes of each block
     held: list[Any]  # pairs whose second part is held out
+    homes: list[str | None]
 
 
-def _kept(run: Run, ready: Any, blocks: list[Any], firsts: list[int]) -> _Rows:
+def _kept(run: Run, ready: Any, blocks: list[_Block]) -> _Rows:
     """Scaled rows stay where they are."""
-    pairs = run.start(_each(run, "rows", steps.prepared, ready, blocks, firsts))
-    return _Rows(steps.learn_block, [(pair,) for pair in pairs], pairs)
+    pairs = run.start(_each(run, "rows", steps.prepared, ready, blocks))
+    homes = [block.home for block in blocks]
+    return _Rows(steps.learn_block, [(pair,) for pair in pairs], pairs, homes)
 
 
-def _read_again(run: Run, ready: Any, blocks: list[Any], firsts: list[int]) -> _Rows:
+def _read_again(run: Run, ready: Any, blocks: list[_Block]) -> _Rows:
     """One task scales and learns a block, so no rows wait between two tasks."""
-    held = run.start(_each(run, "held", steps.held_rows, ready, blocks, firsts))
-    return _Rows(steps.read_and_learn, list(zip(blocks, firsts, strict=True)), held)
+    held = run.start(_each(run, "held", steps.held_rows, ready, blocks))
+    homes = [block.home for block in blocks]
+    return _Rows(steps.read_and_learn, [block[:2] for block in blocks], held, homes)
 
 
-def _each(
-    run: Run, name: str, work: Any, ready: Any, blocks: list[Any], firsts: list[int]
-) -> list[Any]:
-    pairs = enumerate(zip(blocks, firsts, strict=True))
-    return [run.task(name, i, work, ready, i, block, first) for i, (block, first) in pairs]
+def _each(run: Run, name: str, work: Any, ready: Any, blocks: list[_Block]) -> list[Any]:
+    return [
+        run.task(name, i, work, ready, i, block.rows, block.first, home=block.home)
+        for i, block in enumerate(blocks)
+    ]
 
 
 class _Best(NamedTuple):
@@ -198,14 +212,17 @@ def _round(
     rows: _Rows,
 ) -> tuple[Any, float]:
     """One round: the mean of the models of all blocks, and its loss on held-out rows."""
+    numbered = list(enumerate(rows.homes))
     each = [
-        run.task("block", f"{turn}-{i}", rows.learn, ready, start, i, turn, *block)
-        for i, block in enumerate(rows.learned)
+        run.task(
+            "block", f"{turn}-{i}", rows.learn, ready, start, i, turn, *rows.learned[i], home=home
+        )
+        for i, home in numbered
     ]
     mean = run.tree(f"mean-{turn}", linear.merged, each)
     losses = [
-        run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, pair)
-        for i, pair in enumerate(rows.held)
+        run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, rows.held[i], home=home)
+        for i, home in numbered
     ]
     lost = run.tree(f"loss-{turn}", steps.sums, losses)
     mean, lost = run.done([mean, lost], f"round {turn + 1}")

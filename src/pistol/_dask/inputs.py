@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,10 +26,17 @@ except ImportError:  # which needs pandas
 
 
 class Blocks(NamedTuple):
-    """Delayed blocks, and their bytes where these are known."""
+    """Blocks that are not read yet, and their bytes where these are known."""
 
-    parts: list[Delayed]
+    read: Callable[..., Chunk]
+    parts: list[tuple[Any, ...]]  # what `read` takes for each block
     bytes: float | None = None
+
+    @property
+    def rows(self) -> list[Any]:
+        """X of each block."""
+        firsts = [part[0] for part in self.parts]
+        return [first[0] if isinstance(first, tuple) else first for first in firsts]
 
 
 def is_dask_frame(X: Any) -> bool:
@@ -50,11 +58,10 @@ def whole_rows(X: da.Array) -> da.Array:
 
 def blocks_of(X: Any, y: Any = None, weight: Any = None, name: str = "fit") -> Blocks:
     """What users hand in, as blocks."""
-    pack = delayed(chunk_of, pure=True)
     if is_blocks(X):
         if y is not None or weight is not None:
             raise ValueError("a list of delayed blocks (X, y) has y in it; leave y away")
-        return Blocks([delayed(_packed, pure=True)(part) for part in X])
+        return Blocks(_packed, [(part,) for part in X])
     if not (isinstance(X, da.Array) or is_dask_frame(X)):
         raise TypeError(
             f"{name} takes a Dask array, a Dask data frame or a list of delayed blocks (X, y); got "
@@ -69,7 +76,7 @@ def blocks_of(X: Any, y: Any = None, weight: Any = None, name: str = "fit") -> B
         columns.append([None] * len(rows) if part is None else _aligned(part, X, len(rows), what))
     size = X.nbytes if isinstance(X, da.Array) else None
     known = size is not None and size == size  # not NaN
-    return Blocks([pack(*each) for each in zip(*columns, strict=True)], size if known else None)
+    return Blocks(chunk_of, list(zip(*columns, strict=True)), size if known else None)
 
 
 def _packed(chunk: Any) -> Chunk:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 from uuid import uuid4
 from weakref import WeakSet
 
 import cloudpickle
-from dask import delayed
+from dask import annotate, delayed, get_annotations
 from dask.utils import format_bytes, parse_bytes
 from distributed import Client, KilledWorker, as_completed
 
@@ -37,11 +37,32 @@ class Run:
         self.futures: WeakSet[Any] = WeakSet()  # what nobody needs any more is released
         self.tasks = self.client_bytes = 0
 
-    def task(self, name: str, number: Any, work: Callable[..., Any], *arguments: Any) -> Any:
-        """A task that is not submitted yet."""
+    def task(
+        self,
+        name: str,
+        number: Any,
+        work: Callable[..., Any],
+        *arguments: Any,
+        home: str | None = None,
+    ) -> Any:
+        """A task that is not submitted yet. It runs at `home` as long as this worker is there."""
         self.tasks += 1
         key = f"pistol-{name}-{self.token}-{number}"
-        return delayed(work, pure=False)(*arguments, dask_key_name=key)
+        with annotate(workers=[home], allow_other_workers=True) if home else nullcontext():
+            return delayed(work, pure=False)(*arguments, dask_key_name=key)
+
+    def homes(self, parts: Sequence[Any]) -> list[str | None]:
+        """A worker for each part of some rows: one that has it, unless that has its share of parts.
+
+        Dask alone moves parts whenever one worker seems less busy than another. None where nobody has
+        anything yet, or where the user has said which workers to use.
+        """
+        keys = [getattr(part, "key", "") for part in parts]
+        scheduler: Any = self.client.scheduler
+        found = self.client.sync(scheduler.who_has, keys=keys)
+        if not any(found.values()) or "workers" in get_annotations():
+            return [None] * len(parts)
+        return shared_out([found[key] for key in keys], self.client.nthreads())
 
     def tree(self, name: str, merge: Callable[..., Any], parts: Sequence[Any]) -> Any:
         """One result of many, merged a few at a time in the order of the blocks."""
@@ -90,6 +111,22 @@ class Run:
             w["memory_limit"] for w in self.client.scheduler_info(n_workers=-1)["workers"].values()
         ]
         return not all(limits) or size <= HELD * sum(map(parse_bytes, limits))
+
+
+def shared_out(held: Sequence[Sequence[str]], threads: dict[str, int]) -> list[str | None]:
+    """A worker for each part, given those that have it; none gets more than its share of all."""
+    total = sum(threads.values())
+    room = {worker: -(-len(held) * own // total) for worker, own in threads.items()}
+    homes: list[str | None] = []
+    for there in held:
+        homes.append(max((w for w in there if room.get(w)), key=room.__getitem__, default=None))
+        if homes[-1]:
+            room[homes[-1]] -= 1
+    for i, home in enumerate(homes):
+        if home is None:  # whoever has it has enough
+            homes[i] = emptiest = max(room, key=room.__getitem__)
+            room[emptiest] -= 1
+    return homes
 
 
 def _size(result: Any) -> int:

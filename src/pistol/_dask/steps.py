@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import compute_class_weight
 
 from .._compiled.types import Array, read_only
+from .._data import blocks as counting
 from .._data.blocks import Sample, Survey, stacked
 from .._data.files.basics import Chunk
 from .._data.intake import check_more
@@ -64,6 +65,27 @@ def weighted(estimator: Any, survey: Survey) -> tuple[Any, Survey]:
     survey = survey._replace(weight=total, rounds=total + survey.counted, shares=shares * each)
     factors = dict(zip(labels.tolist(), each.tolist(), strict=True))
     return clone(estimator).set_params(class_weight=factors), survey
+
+
+def counted(block: Chunk, number: int, blocks: int, classes: bool) -> tuple[Survey, Sample]:
+    """Counts of a block, and some of its rows."""
+    return counting.survey(block, classes), counting.sample(block, number, blocks)
+
+
+def counted_together(parts: Sequence[tuple[Survey, Sample]]) -> tuple[Survey, Sample]:
+    """The same for some blocks."""
+    counts, rows = zip(*parts, strict=True)
+    return counting.surveys(counts), counting.samples(rows)
+
+
+def survey_of(counts: tuple[Survey, Sample]) -> Survey:
+    """The counts without the rows, which stay on the workers."""
+    return counts[0]
+
+
+def sample_of(counts: tuple[Survey, Sample]) -> Sample:
+    """The rows."""
+    return counts[1]
 
 
 def fit_whole(estimator: Any, blocks: Sequence[Chunk]) -> Fitted:
