@@ -151,9 +151,9 @@ def _linear(
     (ready,) = run.done([ready], "scaling")
     rows = (_kept if keep else _read_again)(run, ready, blocks)
     best, turns = None, linear.MOST if passes == "auto" else int(passes)
-    first = mean = None
+    first, mean, homes = None, None, [block.home for block in blocks]
     for turn in range(turns):
-        mean, loss = _round(run, ready, mean, turn, rows)
+        mean, loss = _round(run, ready, mean, turn, rows, homes)
         first = first or mean
         gain = 1.0 if best is None else 1.0 - loss / best.loss
         if best is None or gain > 0 or passes != "auto":
@@ -171,22 +171,28 @@ class _Rows(NamedTuple):
 
     learn: Callable[..., Any]
     learned: list[tuple[Any, ...]]  # what `learn` takes of each block
-    held: list[Any]  # pairs whose second part is held out
-    homes: list[str | None]
+    held: list[Any]  # rows held out, of several blocks each
 
 
 def _kept(run: Run, ready: Any, blocks: list[_Block]) -> _Rows:
     """Scaled rows stay where they are."""
     pairs = run.start(_each(run, "rows", steps.prepared, ready, blocks))
-    homes = [block.home for block in blocks]
-    return _Rows(steps.learn_block, [(pair,) for pair in pairs], pairs, homes)
+    held = [
+        run.task("held", i, steps.held_of, pair, home=block.home)
+        for i, (pair, block) in enumerate(zip(pairs, blocks, strict=True))
+    ]
+    return _Rows(steps.learn_block, [(pair,) for pair in pairs], _held(run, held))
 
 
 def _read_again(run: Run, ready: Any, blocks: list[_Block]) -> _Rows:
     """One task scales and learns a block, so no rows wait between two tasks."""
-    held = run.start(_each(run, "held", steps.held_rows, ready, blocks))
-    homes = [block.home for block in blocks]
-    return _Rows(steps.read_and_learn, [block[:2] for block in blocks], held, homes)
+    held = _each(run, "held", steps.held_rows, ready, blocks)
+    return _Rows(steps.read_and_learn, [block[:2] for block in blocks], _held(run, held))
+
+
+def _held(run: Run, each: list[Any]) -> list[Any]:
+    """Held-out rows are few, so a round has fewer tasks if those of some blocks come together."""
+    return run.start(run.merged("held", linear.together, each))
 
 
 def _each(run: Run, name: str, work: Any, ready: Any, blocks: list[_Block]) -> list[Any]:
@@ -205,24 +211,17 @@ class _Best(NamedTuple):
 
 
 def _round(
-    run: Run,
-    ready: Any,
-    start: Any,
-    turn: int,
-    rows: _Rows,
+    run: Run, ready: Any, start: Any, turn: int, rows: _Rows, homes: list[str | None]
 ) -> tuple[Any, float]:
     """One round: the mean of the models of all blocks, and its loss on held-out rows."""
-    numbered = list(enumerate(rows.homes))
     each = [
-        run.task(
-            "block", f"{turn}-{i}", rows.learn, ready, start, i, turn, *rows.learned[i], home=home
-        )
-        for i, home in numbered
+        run.task("block", f"{turn}-{i}", rows.learn, ready, start, i, turn, *block, home=home)
+        for i, (block, home) in enumerate(zip(rows.learned, homes, strict=True))
     ]
     mean = run.tree(f"mean-{turn}", linear.merged, each)
     losses = [
-        run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, rows.held[i], home=home)
-        for i, home in numbered
+        run.task("loss", f"{turn}-{i}", steps.held_out, ready, mean, held)
+        for i, held in enumerate(rows.held)
     ]
     lost = run.tree(f"loss-{turn}", steps.sums, losses)
     mean, lost = run.done([mean, lost], f"round {turn + 1}")

@@ -64,14 +64,18 @@ class Run:
             return [None] * len(parts)
         return shared_out([found[key] for key in keys], self.client.nthreads())
 
+    def merged(self, name: str, merge: Callable[..., Any], parts: Sequence[Any]) -> list[Any]:
+        """Fewer results of many: a few that follow each other are merged into one."""
+        return [
+            self.task(f"merge-{name}", i, merge, list(parts[i : i + ARITY]))
+            for i in range(0, len(parts), ARITY)
+        ]
+
     def tree(self, name: str, merge: Callable[..., Any], parts: Sequence[Any]) -> Any:
         """One result of many, merged a few at a time in the order of the blocks."""
         level = 0
         while len(parts) > 1 or not level:
-            parts = [
-                self.task(f"merge-{name}", f"{level}-{i}", merge, list(parts[i : i + ARITY]))
-                for i in range(0, len(parts), ARITY)
-            ]
+            parts = self.merged(f"{name}-{level}", merge, parts)
             level += 1
         return parts[0]
 

@@ -209,14 +209,21 @@ def scaled(ready: Ready, found: Any) -> Ready:
     return ready._replace(shared=linear.scaled(ready.shared, found))
 
 
-def prepared(ready: Ready, number: int, block: Chunk, first: int) -> Any:
+def prepared(
+    ready: Ready, number: int, block: Chunk, first: int
+) -> tuple[linear.Block, linear.Block]:
     """Rows to learn from, and rows held out."""
     return linear.prepared(ready.shared, number, rows_of(ready, block, first))
 
 
-def held_rows(ready: Ready, number: int, block: Chunk, first: int) -> Any:
+def held_rows(ready: Ready, number: int, block: Chunk, first: int) -> linear.Block:
     """The same without the rows to learn from."""
-    return None, prepared(ready, number, block, first)[1]
+    return prepared(ready, number, block, first)[1]
+
+
+def held_of(rows: tuple[linear.Block, linear.Block]) -> linear.Block:
+    """The rows held out."""
+    return rows[1]
 
 
 def learn_block(
@@ -234,9 +241,9 @@ def read_and_learn(
     return learn_block(ready, start, number, turn, prepared(ready, number, block, first))
 
 
-def held_out(ready: Ready, mean: linear.Mean, rows: Sequence[Any]) -> tuple[float, float]:
-    """The loss on held-out rows of a block, and their rounds."""
-    return linear.held_out_loss(ready.shared, mean.weights, rows[1])
+def held_out(ready: Ready, mean: linear.Mean, rows: linear.Block) -> tuple[float, float]:
+    """The loss on held-out rows of some blocks, and their rounds."""
+    return linear.held_out_loss(ready.shared, mean.weights, rows)
 
 
 def sums(parts: Sequence[tuple[float, ...]]) -> tuple[float, ...]:

@@ -134,9 +134,9 @@ def sample(block: Chunk, number: int, blocks: int) -> Sample:
     keys = np.random.default_rng((number, 1)).random(length(block.X))
     most = min(SAMPLE, max(LEAST, SLACK * most_rows(block.X) // blocks))
     at = np.flatnonzero(weights_of(block) > 0)
+    reach = float(np.partition(keys[at], most)[most]) if len(at) > most else 1.0
+    at = at[keys[at] < reach]
     at = at[np.argsort(keys[at], kind="stable")]
-    reach = float(keys[at[most]]) if len(at) > most else 1.0
-    at = at[:most]
     return _sample(block, at, np.column_stack([np.full_like(at, number), at]), keys[at], reach)
 
 

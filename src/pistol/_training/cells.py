@@ -258,7 +258,7 @@ class CellsRun:
         """None: all cells are learned again, without held-out rows."""
 
 
-def _probes(ground: Ground, cells: list[Cell], seed: int) -> list[Cell]:
+def _probes(ground: Ground, cells: list[Cell], seed: int | tuple[int, ...]) -> list[Cell]:
     """Some cells, those with rows that the base has not learned first."""
     order = np.random.default_rng(seed).permutation(len(cells))
     unknown = [(~ground.known[cells[i].rows]).any() for i in order]

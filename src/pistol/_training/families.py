@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.threads import Workers
-from .._compiled.types import Array
+from .._compiled.types import Array, read_only
 from .._data.layout import Layout
 from .._data.scaling import (
     Moments,
@@ -33,6 +34,14 @@ class Data(NamedTuple):
     Y: Array
     weight: Array
     ids: Array  # numbers of the rows, counted over all rows seen
+
+
+def stacked(parts: Sequence[Data]) -> Data:
+    """The rows of all parts, one part after the other."""
+    X, *rest = zip(*parts, strict=True)
+    rows = sp.csr_array(sp.vstack(X)) if sp.issparse(X[0]) else np.concatenate(X)
+    Y, weight, ids = map(np.concatenate, rest)
+    return Data(rows, read_only(Y), weight, ids)
 
 
 class Known(NamedTuple):

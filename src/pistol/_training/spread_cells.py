@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
@@ -24,8 +23,8 @@ from .._learners.cells import members
 from .._learners.models import Expansion
 from .._learners.trees import Tree, grafted, grow_tree
 from .batch import race_on_sample, scaled_work
-from .cells import PROBES, Cell, Chosen, Ground, _cell_learned, _ground, _race, _then
-from .families import Data
+from .cells import PROBES, Cell, Chosen, Ground, _cell_learned, _ground, _probes, _race, _then
+from .families import Data, stacked
 from .fitted import Counts, Fitted, Online, joined
 from .plan import Plan
 from .work import Problem, Setup, Work
@@ -108,12 +107,8 @@ def _some(rows: Rows, at: Array) -> Rows:
 
 def together(parts: Sequence[Rows]) -> Rows:
     """The rows of a group, one block after the other."""
-    X = [part.data.X for part in parts]
-    rows = sp.csr_array(sp.vstack(X)) if sp.issparse(X[0]) else np.concatenate(X)
-    rest = (np.concatenate(each) for each in zip(*(part.data[1:] for part in parts), strict=True))
-    Y, weight, ids = rest
     start, known = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
-    return Rows(Data(rows, read_only(Y), weight, ids), start, known)
+    return Rows(stacked([part.data for part in parts]), start, known)
 
 
 def _as_ground(shared: Shared, rows: Rows) -> Ground:
@@ -137,9 +132,8 @@ def _seed(shared: Shared, tree: int, group: int) -> tuple[int, ...]:
 
 def probe(shared: Shared, group: int, parts: Sequence[Rows]) -> tuple[Cell, Array]:
     """A cell of a group of the first tree, and which of its rows the base has learned."""
-    ground = _as_ground(shared, together(parts))
-    cells = ground.cells(grow_tree_of(ground, _seed(shared, 0, group)))
-    cell = max(cells, key=lambda cell: int((~ground.known[cell.rows]).sum()))
+    ground, seed = _as_ground(shared, together(parts)), _seed(shared, 0, group)
+    cell = _probes(ground, ground.cells(grow_tree_of(ground, seed)), seed)[0]
     return cell, ground.known[cell.rows]
 
 

@@ -25,7 +25,7 @@ from .._data.scaling import Moments, Unscaled, moments_of
 from .._data.seen import WIDE, Seen
 from .._learners import Chunk, Rule
 from .._learners.models import Linear
-from .families import Data
+from .families import Data, stacked
 from .fitted import Counts, Fitted, Online, joined, learned_before
 from .tasks import summed_loss
 from .work import Problem, Setup
@@ -142,6 +142,14 @@ def prepared(common: Common, number: int, data: Data) -> tuple[Block, Block]:
     return Block(whole, learned), Block(apart, _rounds(common, apart.weight, np.arange(len(at))))
 
 
+def together(parts: Sequence[Block]) -> Block:
+    """The rows of some blocks, one block after the other."""
+    starts = np.cumsum([0, *(len(part.data.Y) for part in parts)])
+    rows = [part.rounds.rows + start for part, start in zip(parts, starts)]
+    rounds = Rounds(np.concatenate(rows), np.concatenate([part.rounds.r for part in parts]))
+    return Block(stacked([part.data for part in parts]), rounds)
+
+
 def _rounds(common: Common, weight: Array, at: Array) -> Rounds:
     """The rounds of some rows."""
     found = as_given(np.array(weight[at]), common.blank.counts.size)
@@ -177,7 +185,7 @@ def merged(parts: Sequence[Mean]) -> Mean:
 
 
 def held_out_loss(common: Common, weights: Array, block: Block) -> tuple[float, float]:
-    """The loss on held-out rows of a block, and their rounds."""
+    """The loss on held-out rows, and their rounds."""
     data, rounds = block
     with one_blas_thread():
         P = Linear(weights).decide(data.X)[rounds.rows]
