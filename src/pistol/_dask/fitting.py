@@ -100,8 +100,7 @@ def _check_cells(estimator: Any, rounds: int, few: int) -> None:
 
 def _cells(run: Run, start: Any, sample: Any, blocks: list[_Block]) -> Fitted:
     """One tree from a sample, rows to their groups, and each group learned where it is."""
-    (ready,) = run.done([start], "choosing")
-    (outline,) = run.done([run.task("outline", 0, steps.outline, ready)], "choosing")
+    ready, outline = run.done([start, run.task("outline", 0, steps.outline, start)], "choosing")
     groups, probed = run.result(outline)
     parts = [
         run.task("split", i, steps.split, ready, block.rows, block.first, home=block.home)
@@ -141,14 +140,13 @@ def _linear(
     run: Run, start: Any, sample: Any, blocks: list[_Block], passes: int | str, keep: bool
 ) -> Fitted:
     """Rounds of learners on all blocks, each from the mean of the one before."""
-    (ready,) = run.done([start], "choosing")
+    (ready,) = run.start([start])  # no need to wait: the first round does
     found = [
         run.task("statistics", i, steps.features, ready, block.rows, home=block.home)
         for i, block in enumerate(blocks)
     ]
     merged = run.tree("statistics", linear.merged_features, found)
-    ready = run.task("scaling", 0, steps.scaled, ready, merged)
-    (ready,) = run.done([ready], "scaling")
+    (ready,) = run.start([run.task("scaling", 0, steps.scaled, ready, merged)])
     rows = (_kept if keep else _read_again)(run, ready, blocks)
     best, turns = None, linear.MOST if passes == "auto" else int(passes)
     first, mean, homes = None, None, [block.home for block in blocks]

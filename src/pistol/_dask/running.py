@@ -13,7 +13,7 @@ from dask import annotate, delayed, get_annotations
 from dask.utils import format_bytes, parse_bytes
 from distributed import Client, KilledWorker, as_completed
 
-ARITY = 8  # results that are merged at a time
+ARITY = 16  # results that are merged at a time
 HELD = 0.2  # of the memory of all workers may hold blocks between two steps
 
 

@@ -22,7 +22,7 @@ from .validation import check_weights
 SAMPLE = 2**15  # rows that choose what all rows share
 ENTRIES = 2**25  # … or fewer, where these would have more entries than this
 LEAST = 256  # rows that a block gives to the sample at least, if it has as many
-SLACK = 4  # times a block's share of the sample that it may give
+SLACK = 2  # times a block's share of the sample that it may give
 
 
 class Survey(NamedTuple):
