@@ -25,6 +25,7 @@ from .._training import spread_linear as linear
 from .._training.families import Data
 from .._training.fitted import Counts, Fitted, calibrated
 from .._training.plan import Limits, make_plan
+from .memory import kept
 
 
 class Ready(NamedTuple):
@@ -272,7 +273,8 @@ def answer(rows: Any, model: Any, method: str) -> Array:
     """What a method of a plain estimator says about rows."""
     if not len(rows) if hasattr(rows, "__len__") else not rows.shape[0]:
         return nothing(model, method)
-    return getattr(model, method)(rows)
+    with kept():
+        return getattr(model, method)(rows)
 
 
 def nothing(model: Any, method: str) -> Array:
