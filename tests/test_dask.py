@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ import pandas as pd  # noqa: E402
 from dask import delayed  # noqa: E402
 
 import pistol  # noqa: E402
-from pistol._dask.running import Run  # noqa: E402
+from pistol._dask import memory  # noqa: E402
+from pistol._dask.running import Run, shared_out  # noqa: E402
 from pistol._data import blocks as _blocks  # noqa: E402
 from pistol._data.files.basics import Chunk  # noqa: E402
 from pistol._learners import Cells  # noqa: E402
@@ -379,6 +381,27 @@ def test_threads_of_one_process_give_the_same(fitted, name):
     X, y = rows()
     assert_same(again.to_local().predict(X), fitted[name].to_local().predict(X))
     assert score == pytest.approx(again.to_local().score(X, y))
+
+
+def test_a_part_stays_with_who_has_it_up_to_a_share():
+    threads = {"a": 1, "b": 1}
+    assert shared_out([["b"], ["a"], ["a"], ["b"]], threads) == ["b", "a", "a", "b"]
+    assert sorted(shared_out([["a"]] * 4, threads)) == ["a", "a", "b", "b"]
+    assert sorted(shared_out([["a"]] * 6, {"a": 2, "b": 1})) == ["a"] * 4 + ["b"] * 2
+    assert shared_out([["gone"], ["b"]], threads) == ["a", "b"]
+
+
+def test_freed_memory_is_kept_until_the_last_task_ends(monkeypatch):
+    calls = []
+    library = SimpleNamespace(
+        mallopt=lambda what, size: calls.append((what, size)), malloc_trim=lambda pad: calls.clear()
+    )
+    monkeypatch.setenv(memory.NAME, "65536")
+    monkeypatch.setattr(memory, "_library", lambda: library)
+    with memory.kept():
+        assert memory.keeping(lambda: dict(calls)) == dict(calls)
+        assert dict(calls) == {memory.TRIM: memory.KEPT, memory.MAP: memory.MAPPED}
+    assert not calls
 
 
 def test_a_sample_of_blocks_has_the_smallest_keys(monkeypatch):

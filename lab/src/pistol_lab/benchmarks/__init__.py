@@ -18,7 +18,7 @@ from ..protocol import Job, SkipError
 from ..store import Store
 from . import quality, report
 from .budget import budget
-from .cluster import dask
+from .cluster import dask_kernel, dask_linear
 from .cluster_memory import dask_memory
 from .encoding import encoding
 from .files import files, reading
@@ -67,7 +67,8 @@ BENCHMARKS: dict[str, Callable[..., Result]] = {
     "encoding": encoding,
     "reading": reading,
     "files": files,
-    "dask": dask,
+    "dask-linear": dask_linear,
+    "dask-kernel": dask_kernel,
     "dask-memory": dask_memory,
     "quality": quality.benchmark,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn import datasets
@@ -21,43 +21,45 @@ BLOCKS, TEST = 16, 20_000
 FASTER, OVERHEAD, APART = 1.7, 1.3, 0.002  # the goals
 
 
-def dask(size: Size) -> Result:
-    """A Dask cluster of one and two workers beside one machine: time, error, bytes moved."""
-    ours = peer("pistol.dask", "dask")
-    makers = {
-        "linear": (LinearPistolClassifier, ours.DaskLinearPistolClassifier, size.dask_rows),
-        "kernel": (PistolClassifier, ours.DaskPistolClassifier, size.dask_kernel_rows),
-    }
-    found = {name: _measured(name, *maker, size) for name, maker in makers.items()}
-    lines = [line for one in found.values() for line in one["lines"]]
-    for name, run in {"LightGBM": _boosting, "dask-ml": _incremental}.items():
-        try:
-            lines += [] if size.toy else run(size)
-        except SkipError as reason:
-            lines.append(Line(f"{name} left out: {reason}"))
-    kernel = found["kernel"]
-    notes = [
-        f"{name}: two workers {one['speedup']:.2f} times as fast as one; one worker "
-        f"{one['overhead']:.2f} times the time of the plain estimator with one thread; error "
-        f"{100 * one['error']:.2f} % against {100 * one['plain_error']:.2f} %"
-        for name, one in found.items()
-    ]
-    good = all(one["error"] <= one["plain_error"] + APART for one in found.values())
+def dask_linear(size: Size) -> Result:
+    """Linear models on a Dask cluster of one and two workers beside one machine, and dask-ml's."""
+    spread = peer("pistol.dask", "dask").DaskLinearPistolClassifier
+    found = _measured(LinearPistolClassifier, {}, spread, size.dask_rows, 31_000, size)
+    return _result(found, "dask-ml Incremental(SGDClassifier())", _incremental, size)
+
+
+def dask_kernel(size: Size) -> Result:
+    """Kernels on a Dask cluster of one and two workers beside one machine, and LightGBM's estimator."""
+    spread = peer("pistol.dask", "dask").DaskPistolClassifier
+    found = _measured(PistolClassifier, {"n_jobs": 1}, spread, size.dask_kernel_rows, 5_000, size)
+    return _result(found, "LightGBM for Dask", _boosting, size)
+
+
+def _result(found: dict[str, Any], name: str, other: Any, size: Size) -> Result:
+    """What was found, with another library on the same rows."""
+    lines, n = found.pop("lines"), found["rows"]
+    try:
+        lines += [] if size.toy else _other(name, other(), n, size)
+    except SkipError as reason:
+        lines.append(Line(f"{name} left out: {reason}"))
+    one, two = found["seconds"][1], found["seconds"][2]
     return Result(
-        ours="DaskPistolClassifier, two workers",
-        peer="DaskPistolClassifier, one worker",
-        rows=size.dask_kernel_rows,
+        ours=f"{found['name']}, two workers",
+        peer=f"{found['name']}, one worker",
+        rows=n,
         features=20,
-        our_seconds=kernel["seconds"][2],
-        peer_seconds=kernel["seconds"][1],
-        our_error=kernel["error"],
-        peer_error=kernel["plain_error"],
+        our_seconds=two,
+        peer_seconds=one,
+        our_error=found["error"],
+        peer_error=found["plain_error"],
         target=FASTER,
-        goal=f"errors at most {100 * APART} points above those of one machine",
-        also=good,
-        note=". ".join(notes) + ".",
+        goal=f"two workers {FASTER} times as fast as one, an error at most {100 * APART} points above "
+        f"that of one machine; one worker at most {OVERHEAD} times the time of the plain estimator",
+        also=found["error"] <= found["plain_error"] + APART and found["overhead"] <= OVERHEAD,
+        note=f"One worker takes {found['overhead']:.2f} times the time of the plain estimator with one "
+        f"thread. Chosen: {found['chosen']} on the cluster, {found['plain_chosen']} there.",
         lines=tuple(lines),
-        extra={name: {k: v for k, v in one.items() if k != "lines"} for name, one in found.items()},
+        extra=found,
     )
 
 
@@ -101,29 +103,37 @@ def _blocks(X: Any, y: Any) -> tuple[Any, Any]:
     return kept[0], kept[1]
 
 
-def _measured(name: str, plain: Any, spread: Any, n: int, size: Size) -> dict[str, Any]:
-    """Times and errors of one estimator: plain, on one worker and on two."""
+def _measured(
+    plain: Any, options: dict[str, Any], spread: Any, n: int, some: int, size: Size
+) -> dict[str, Any]:
+    """Times and errors of one estimator: plain, on one worker and on two; `some` rows warm it up."""
     X, y, X_test, y_test = rows(n)
-    few = {} if name == "linear" else {"n_jobs": 1}
 
     def timed(fit: Any) -> tuple[float, float, Any]:
         """The least time, the mean error, and a model, of fits with several seeds."""
         found = [best_of(partial(fit, seed), 1) for seed in range(size.repeats)]
-        errors = [1.0 - model.score(X_test, y_test) for _, model in found]
+        errors = [1.0 - local(model).score(X_test, y_test) for _, model in found]
         return min(seconds for seconds, _ in found), float(np.mean(errors)), found[-1][1]
 
-    plain_seconds, plain_error, _ = timed(lambda seed: plain(random_state=seed, **few).fit(X, y))
-    lines = [Line(f"{name}, {n:,} rows, plain, one thread", plain_seconds, plain_error)]
+    _warm(plain, X[:some], y[:some])
+    plain_seconds, plain_error, model = timed(
+        lambda seed: plain(random_state=seed, **options).fit(X, y)
+    )
+    plain_chosen = _chosen(model)
+    lines = [Line("plain, one thread", plain_seconds, plain_error)]
     seconds, traffic = {}, {}
     for workers in (1, 2):
         with cluster(workers, size) as client:
             dX, dy = _blocks(X, y)
-            some = slice(0, min(n, 5_000 if name == "kernel" else 31_000))
-            client.run(_warm, plain, X[some], y[some])
-            seconds[workers], error, model = timed(partial(fit_spread, spread, dX, dy))
-        traffic[workers] = model.traffic
-        lines.append(Line(f"{name}, {n:,} rows, workers: {workers}", seconds[workers], error))
+            client.run(_warm, plain, X[:some], y[:some])
+            seconds[workers], error, model = timed(
+                lambda seed, dX=dX, dy=dy: spread(random_state=seed).fit(dX, dy)
+            )
+        traffic[workers] = model.traffic_._asdict()
+        lines.append(Line(f"workers: {workers}", seconds[workers], error))
     return {
+        "name": spread.__name__,
+        "rows": n,
         "lines": lines,
         "seconds": seconds,
         "error": error,
@@ -132,21 +142,22 @@ def _measured(name: str, plain: Any, spread: Any, n: int, size: Size) -> dict[st
         "overhead": seconds[1] / plain_seconds,
         "traffic": traffic,
         "rounds": model.passes_,
+        "chosen": _chosen(model),
+        "plain_chosen": plain_chosen,
     }
 
 
-class Local(NamedTuple):
-    """A model brought to this process, and what its fit has moved."""
-
-    score: Any
-    traffic: dict[str, Any]
-    passes_: int
+def local(model: Any) -> Any:
+    """A model that needs no cluster."""
+    return model.to_local() if hasattr(model, "to_local") else model
 
 
-def fit_spread(spread: Any, X: Any, y: Any, seed: int) -> Local:
-    """Learn on the cluster."""
-    model = spread(random_state=seed).fit(X, y)
-    return Local(model.to_local().score, model.traffic_._asdict(), model.passes_)
+def _chosen(model: Any) -> str:
+    """How many kernels and passes a fit has chosen."""
+    learner, passes = model.fitted_.learners[0], f"{model.passes_} pass(es)"
+    learner = getattr(learner, "learners", [learner])[0]
+    kernels = getattr(learner, "kernels", ())
+    return f"{len(kernels)} kernels and {passes}" if kernels else passes
 
 
 def _warm(plain: Any, X: Any, y: Any) -> None:
@@ -154,35 +165,26 @@ def _warm(plain: Any, X: Any, y: Any) -> None:
     plain(random_state=0).fit(X, y).predict(X[:100])
 
 
-def _incremental(size: Size) -> list[Line]:
-    """dask-ml's Incremental around SGDClassifier on the rows of the linear estimator."""
-    wrappers = peer("dask_ml.wrappers", "dask")
-    X, y, X_test, y_test = rows(size.dask_rows)
+def _other(name: str, fit: Any, n: int, size: Size) -> list[Line]:
+    """Another library's estimator on one worker and on two; `fit` returns what predicts."""
+    X, y, X_test, y_test = rows(n)
     found = []
     for workers in (1, 2):
         with cluster(workers, size):
-            dX, dy = _blocks(X, y)
-            model = wrappers.Incremental(SGDClassifier(random_state=0), assume_equal_chunks=True)
-            seconds, model = best_of(partial(model.fit, dX, dy, classes=[0, 1]), size.repeats)
-        error = float(np.mean(model.estimator_.predict(X_test) != y_test))
-        what = f"dask-ml Incremental(SGDClassifier()), {len(y):,} rows, workers: {workers}"
-        found.append(Line(what, seconds, error))
+            seconds, predict = best_of(partial(fit, *_blocks(X, y)), size.repeats)
+        error = float(np.mean(predict(X_test) != y_test))
+        found.append(Line(f"{name}, workers: {workers}", seconds, error))
     return found
 
 
-def _boosting(size: Size) -> list[Line]:
-    """LightGBM's estimator for Dask on the rows of the kernel estimator."""
-    lightgbm = peer("lightgbm", "boosting")
-    X, y, X_test, y_test = rows(size.dask_kernel_rows)
-    found = []
-    for workers in (1, 2):
-        with cluster(workers, size):
-            dX, dy = _blocks(X, y)
-            seconds, model = best_of(
-                partial(lightgbm.DaskLGBMClassifier(verbose=-1).fit, dX, dy), size.repeats
-            )
-        error = float(np.mean(model.to_local().predict(X_test) != y_test))
-        found.append(
-            Line(f"LightGBM for Dask, {len(y):,} rows, workers: {workers}", seconds, error)
-        )
-    return found
+def _incremental() -> Any:
+    """A fit of dask-ml's Incremental around SGDClassifier."""
+    wrapper = peer("dask_ml.wrappers", "dask").Incremental
+    model = wrapper(SGDClassifier(random_state=0), assume_equal_chunks=True)
+    return lambda X, y: model.fit(X, y, classes=[0, 1]).estimator_.predict
+
+
+def _boosting() -> Any:
+    """A fit of LightGBM's estimator for Dask."""
+    model = peer("lightgbm", "boosting").DaskLGBMClassifier(verbose=-1)
+    return lambda X, y: model.fit(X, y).to_local().predict
