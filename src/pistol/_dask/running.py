@@ -18,6 +18,8 @@ from .memory import keeping
 ARITY = 16  # results that are merged at a time
 HELD = 0.2  # of the memory of all workers may hold blocks between two steps
 
+_later = delayed(keeping, pure=False)
+
 
 class Traffic(NamedTuple):
     """What one `fit` has moved.
@@ -51,7 +53,7 @@ class Run:
         self.tasks += 1
         key = f"pistol-{name}-{self.token}-{number}"
         with annotate(workers=[home], allow_other_workers=True) if home else nullcontext():
-            return delayed(keeping, pure=False)(work, *arguments, dask_key_name=key)
+            return _later(work, *arguments, dask_key_name=key)
 
     def homes(self, parts: Sequence[Any]) -> list[str | None]:
         """A worker for each part of some rows: one that has it, unless that has its share of parts.
