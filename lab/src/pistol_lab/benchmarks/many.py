@@ -87,7 +87,7 @@ METHODS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     ),
     "boosting": (
         lambda: HistGradientBoostingClassifier(random_state=0),
-        lambda: HistGradientBoostingRegressor(random_state=0),
+        lambda: HistGradientBoostingRegressor(loss="absolute_error", random_state=0),
     ),
 }
 
