@@ -79,6 +79,11 @@ def helper(function: Any = None, **options: Any) -> Any:
     return numba.njit(**_PINNED | options)(function)
 
 
+def views(function: Any = None, **options: Any) -> Any:
+    """As `helper`, for a function that makes no arrays: its views of others need not be counted."""
+    return helper(function, _nrt=False, **options)
+
+
 def c_function(function: Callable[..., Any], signature: Any) -> Any:
     """A C function of this signature, with its `address`."""
     python = getattr(function, "py_func", function)
