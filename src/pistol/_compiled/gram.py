@@ -32,7 +32,7 @@ from .types import (
     scalars,
 )
 
-BLOCK = 16  # rounds that are played together
+FEW, MANY = 16, 32  # rounds that are played together with one output, and with several
 WIDTH = 256  # columns whose values are made together: those of a block stay in a core's own cache
 
 
@@ -83,10 +83,9 @@ def _kernel_values(values, q, rows, lo, room, flat):
 
 @views(fastmath={"contract"})
 def _add(g, coef, j, V, used):
-    """g += Σ coef[k, j] V[k] over the k in `used`, in this order."""
+    """g += Σ coef[k, j] V[k] over the k in `used`, in this order; they are a multiple of four."""
     kind = g.dtype.type
-    whole = len(used) - len(used) % 4
-    for i in range(0, whole, 4):
+    for i in range(0, len(used), 4):
         k, h, m, n = used[i], used[i + 1], used[i + 2], used[i + 3]
         a, b, c, d = kind(coef[k, j]), kind(coef[h, j]), kind(coef[m, j]), kind(coef[n, j])
         v, w, y, z = V[k], V[h], V[m], V[n]
@@ -95,29 +94,28 @@ def _add(g, coef, j, V, used):
             total += b * w[x]
             total += c * y[x]
             g[x] = total + d * z[x]
-    for i in range(whole, len(used)):
-        a, v = kind(coef[used[i], j]), V[used[i]]
-        for x in range(len(g)):
-            g[x] += a * v[x]
 
 
 @views
 def _spread(values, rows, coef, g, room, flat, used):
     """Line 8 at every row, for a block of rounds: g[q, j] += Σ coef[k, j] k_q(rows[k], ·)."""
-    width, n = room.shape[2], g.shape[2]
+    width, n, nothing = room.shape[2], g.shape[2], room.shape[1] - 1
     for j in range(g.shape[1]):
         count = 0
         for k in range(len(rows)):
             used[j, count] = k
             count += coef[k, j] != 0.0
-        used[j, BLOCK] = count
+        while count % 4 != 0:
+            used[j, count] = nothing
+            count += 1
+        used[j, nothing] = count
     for lo in range(0, n if len(rows) else 0, width):
         for q in range(len(values.steps)):
             _kernel_values(values, q, rows, lo, room, flat)
             for j in range(g.shape[1]):
                 at = g[q, j, lo : lo + width]
                 if values.steps[q] != 0:
-                    _add(at, coef, j, room[0], used[j, : used[j, BLOCK]])
+                    _add(at, coef, j, room[0], used[j, : used[j, nothing]])
                 else:
                     total = g.dtype.type(0.0)
                     for k in range(len(rows)):
@@ -148,7 +146,7 @@ def _fill(block, values, rows, g, own, flat):
         _next_power(flat[0], flat[1], step, before)
         for k in range(len(rows)):
             pairs, v = K[q, k], own[0, k]
-            for x in range(BLOCK):
+            for x in range(len(v)):
                 pairs[x] = v[x] if step else 1.0
             k_xx[q, k] = pairs[k]
         for j in range(g.shape[1]):
@@ -169,10 +167,10 @@ class Workspace(NamedTuple):
     """What `learn_gram` works with; the content does not matter."""
 
     block: BlockValues
-    new: Array  # coefficients of a block's rounds, of shape (rounds, outputs)
+    new: Array  # coefficients of a block's rounds, of shape (rounds, outputs), and a last one of zero
     share: Array  # and their share of u, of shape (kernels, rounds, outputs)
     rows: Array  # of a block
-    used: Array  # rounds with a gradient, per output, and at the end their number
+    used: Array  # rounds with a gradient, per output, and at the end how many
     own: Array  # values among a block's rows: those of a kernel, and inner products
     own_flat: Array  # the same memory
     room: Array  # the same at other rows
@@ -182,13 +180,14 @@ class Workspace(NamedTuple):
     def of(cls, g: Array) -> Workspace:
         """For g of shape (kernels, outputs, rows)."""
         Q, J, n = g.shape
-        own, room = np.zeros((2, BLOCK, BLOCK)), np.zeros((2, BLOCK, min(n, WIDTH)), g.dtype)
+        B = FEW if J == 1 else MANY
+        own, room = np.zeros((2, B, B)), np.zeros((2, B + 1, min(n, WIDTH)), g.dtype)
         return cls(
-            BlockValues(np.empty((Q, J, BLOCK)), np.empty((Q, BLOCK, BLOCK)), np.empty((Q, BLOCK))),
-            np.empty((BLOCK, J)),
-            np.empty((Q, BLOCK, J)),
-            np.empty(BLOCK, np.uintp),
-            np.empty((J, BLOCK + 1), np.int64),
+            BlockValues(np.empty((Q, J, B)), np.empty((Q, B, B)), np.empty((Q, B))),
+            np.zeros((B + 1, J)),
+            np.empty((Q, B, J)),
+            np.empty(B, np.uintp),
+            np.empty((J, B + 1), np.int64),
             own,
             own.reshape(2, -1),
             room,
@@ -224,8 +223,8 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P, space):
     """
     n, Q, J = g.shape[2], len(values.steps), P.shape[1]
     block, new, share, rows, used, own, own_flat, room, flat = space
-    for first in range(0, len(rounds.order), BLOCK):
-        m = min(BLOCK, len(rounds.order) - first)
+    for first in range(0, len(rounds.order), len(rows)):
+        m = min(len(rows), len(rounds.order) - first)
         for k in range(m):
             rows[k] = rounds.order[first + k]
         _fill(block, values, rows[:m], g, own, own_flat)
@@ -288,9 +287,9 @@ def _sums(c, V, constant, out):
 )
 def expand_gram(values, coef, at, out, room, flat):
     """out[j, k] = Σ_q Σ_n coef[q, j, n] k_q(n, at[k]); what comes in with `room` does not matter."""
-    n, width = coef.shape[2], room.shape[2]
-    for first in range(0, len(at), BLOCK):
-        rows = at[first : first + BLOCK]
+    size, n, width = room.shape[1] - 1, coef.shape[2], room.shape[2]
+    for first in range(0, len(at), size):
+        rows = at[first : first + size]
         for lo in range(0, n, width):
             for q in range(len(values.steps)):
                 _kernel_values(values, q, rows, lo, room, flat)
