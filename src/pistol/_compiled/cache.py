@@ -81,7 +81,7 @@ def helper(function: Any = None, **options: Any) -> Any:
 
 def views(function: Any = None, **options: Any) -> Any:
     """As `helper`, for a function that makes no arrays: its views of others need not be counted."""
-    return helper(function, _nrt=False, **options)
+    return helper(function, _nrt=False, no_cpython_wrapper=True, **options)
 
 
 def c_function(function: Callable[..., Any], signature: Any) -> Any:
