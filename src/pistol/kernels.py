@@ -145,13 +145,17 @@ class Slope(NamedTuple):
 
 def gaussian_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
     """2γ k (s - a)."""
-    gamma = theta[0]
-    return Slope(2.0 * gamma * np.exp(-gamma * _squares(inner, s_sq, a_sq)), True)
+    gamma = float(theta[0])  # a number of NumPy's would turn float32 into float64
+    P = _squares(inner, s_sq, a_sq)
+    P *= -gamma
+    np.exp(P, out=P)
+    P *= 2.0 * gamma
+    return Slope(P, True)
 
 
 def exponential_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
     """γ k (s - a) / ‖s - a‖; zero at the kink."""
-    gamma, distance = theta[0], np.sqrt(_squares(inner, s_sq, a_sq))
+    gamma, distance = float(theta[0]), np.sqrt(_squares(inner, s_sq, a_sq))
     apart = distance > 1e-3 * np.sqrt(s_sq.max(initial=0.0))  # else it is mostly rounding
     P = gamma * np.exp(-gamma * distance) / np.where(apart, distance, 1.0)
     return Slope(np.where(apart, P, 0.0), True)
@@ -162,14 +166,18 @@ def bounded_poly_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> 
 
     The derivative of γ' is left to `shortening`.
     """
-    gamma, degree, most = theta
+    gamma, degree, most = theta.tolist()
+    if degree == 0:
+        return Slope(np.zeros_like(inner), False)
     short_s, short_a = (
         np.sqrt(np.minimum(1.0, most / np.maximum(sq, most))) for sq in (s_sq, a_sq)
     )
-    factor = gamma * np.outer(short_s, short_a)
-    if degree == 0:
-        return Slope(np.zeros_like(inner), False)
-    return Slope(degree * factor * (factor * inner) ** (int(degree) - 1), False)
+    factor = np.outer(gamma * short_s, short_a)
+    P = degree * factor
+    for _ in range(int(degree) - 1):
+        P *= factor
+        P *= inner
+    return Slope(P, False)
 
 
 def shortening(P: Array, inner: Array, a_sq: Array, theta: Array) -> Array:
@@ -180,7 +188,9 @@ def shortening(P: Array, inner: Array, a_sq: Array, theta: Array) -> Array:
 
 def _squares(inner: Array, s_sq: Array, a_sq: Array) -> Array:
     """‖s - a‖² from inner products."""
-    return np.maximum(s_sq[:, None] + a_sq - 2.0 * inner, 0.0)
+    squares = s_sq[:, None] + a_sq
+    squares -= 2.0 * inner
+    return np.maximum(squares, 0.0, out=squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +217,7 @@ class Kernel:
         """How it is called in `kernel_weights_`."""
         if self.map is bounded_poly:
             return ("constant", "linear", "quadratic", "cubic")[int(self.theta[1])]
-        if self.map in (gaussian, exponential):
+        if self.radial:
             return f"{self.source}(gamma={self.theta[0]:.4g})"
         return self.source if isinstance(self.source, str) else self.source.__name__
 
@@ -216,8 +226,13 @@ class Kernel:
 
     def follows(self, other: Kernel) -> bool:
         """Whether the values of this kernel are the fourth powers of the other's."""
-        alike = self.map is other.map and self.map in (gaussian, exponential)
+        alike = self.map is other.map and self.radial
         return alike and self.theta[0] == 4.0 * other.theta[0]
+
+    @property
+    def radial(self) -> bool:
+        """Whether it is a function of the distance ‖s - a‖."""
+        return self.map in (gaussian, exponential)
 
     @property
     def smooth(self) -> bool:

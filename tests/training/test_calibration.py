@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss as reference_log_loss
 
 from pistol import LinearPistolClassifier, PistolClassifier
-from pistol._training.calibration import log_loss, probabilities, temperature
+from pistol._training.calibration import least, log_loss, probabilities, temperature
+from pistol._training.tasks import TEMPERATURES
 
 few = settings(max_examples=10, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -131,3 +132,15 @@ def test_calibration_counts_each_round_once(n):
     ours = PistolClassifier(loss="logistic", random_state=0).fit(X, y, weight).predict_proba(X)
     theirs = PistolClassifier(loss="logistic", random_state=0).fit(X[many], y[many])
     assert_allclose(ours, theirs.predict_proba(X), atol=0.01)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=seeds, outputs=st.sampled_from([1, 3]))
+def test_five_temperatures_tell_the_least_loss_of_all(seed, outputs):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(30, outputs)) * 10.0 ** rng.uniform(-2, 2)
+    codes, asked = rng.integers(max(outputs, 2), size=30), []
+    loss = log_loss(scores, codes, rng.uniform(0.1, 1.0, 30))
+    found = least(lambda T: asked.append(T) or loss(T), TEMPERATURES)
+    assert found == pytest.approx(min(map(loss, TEMPERATURES)), rel=1e-12)
+    assert len(asked) == 5

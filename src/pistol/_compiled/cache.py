@@ -94,7 +94,7 @@ def uncollected() -> Iterator[None]:
 
 
 def plain(function: Any = None, **options: Any) -> Any:
-    """Decorate a helper that takes arrays, but neither makes nor returns any.
+    """Decorate a helper that takes arrays, but neither makes nor returns any; views of them are fine.
 
     numba counts references to the arrays that a function is given, which takes longer than many a
     helper does. Here it need not. Of one that returns arrays, even in tuples, the caller would free

@@ -128,20 +128,39 @@ def learn_primal(X, rounds, rule, S, g, u, bias, P):
 
 
 @helper
+def _changes_in_time(potential):
+    """Whether c changes from round to round where g does not."""
+    first = call_potential(potential, 0.0, 1.0, 0.0, 1.0)
+    return first != call_potential(potential, 0.0, 1.0, 1.0, 1.0)
+
+
+@plain
+def _line_8_later(g, K, q, j, k, m, s):
+    """Line 8 of round k, for the rest of the block."""
+    rest, own = g[q, j, k + 1 : m], K[q, k, k + 1 : m]
+    for later in range(len(rest)):
+        rest[later] -= s * own[later]
+
+
+@helper
 def play(values, m, rounds, first, rule, S, coef, u, P):
     """Play m rounds from the first on, given g of their rows before and their kernel values."""
     g, K, k_xx = values
     b, J = rule.b, P.shape[1]
-    z, s = np.empty(J), np.empty(J)
+    z, s, c = np.empty(J), np.ones(J), np.empty((len(g), J))
+    timed = _changes_in_time(rule.potential)
     for k in range(m):
         n = first + k
         t = S.t[0, 0]
         omega = tick(S, rounds.r[n], rule.power)
         for j in range(J):
+            moved = timed or s[j] != 0.0  # in the last round; else c is what it was
             for q in range(len(g)):
-                c = call_potential(rule.potential, S.g_norm_sq[q, j], S.alpha[q, j], t, b[q])
-                P[n, j] += c * g[q, j, k]  # lines 4-6
-                S.c_sum[q, j] += omega * c
+                if moved:
+                    norm_sq, alpha = S.g_norm_sq[q, j], S.alpha[q, j]
+                    c[q, j] = call_potential(rule.potential, norm_sq, alpha, t, b[q])
+                P[n, j] += c[q, j] * g[q, j, k]  # lines 4-6
+                S.c_sum[q, j] += omega * c[q, j]
         gradients(rounds, rule, n, P, z, s)
         for j in range(J):
             coef[k, j] = -s[j]
@@ -149,8 +168,7 @@ def play(values, m, rounds, first, rule, S, coef, u, P):
                 u[q, k, j] = -s[j] * S.c_sum[q, j]
                 if s[j] != 0.0:
                     line_8(S, q, j, s[j], g[q, j, k], k_xx[q, k], rule.a)
-                    for later in range(k + 1, m):  # line 8, for the rest of the block
-                        g[q, j, later] -= s[j] * K[q, k, later]
+                    _line_8_later(g, K, q, j, k, m, s[j])
 
 
 @loop(lambda data: types.void(block_values, rounds, plugs, scalars, matrix, cube, matrix))

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.exp import LEAST
 from .._compiled.rows import sq_norms
 from .._compiled.types import Array
-from ..kernels import bounded_poly, shortening
+from ..kernels import Kernel, bounded_poly, gaussian, shortening
 from .cells import Patchwork, centred, members
 from .models import Expansion
 
 PRECISE = 256  # support rows up to which float64 costs nothing
 MODERATE = 1e8  # its cube is far below the largest number of float32
-PART = 64  # rows whose gradients are computed together
+FEWEST, MOST = 8, 64  # rows whose gradients are computed together,
+ROOM = 80_000  # so many that these numbers stay in a core's cache
 
 
 def mean_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> Array:
@@ -29,11 +31,18 @@ def relative_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> tup
     """The size of the largest coefficient, and the mean squares divided by its square."""
     size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     gradients = gradients_of(model, size)
-    total = np.zeros(A.shape[1])
-    for lo in range(0, A.shape[0], PART):
-        at = slice(lo, min(lo + PART, A.shape[0]))
+    total, part = np.zeros(A.shape[1]), _part(model)
+    for lo in range(0, A.shape[0], part):
+        at = slice(lo, min(lo + part, A.shape[0]))
         total += weight[at] @ np.square(gradients(A[at]), dtype=np.float64).sum(axis=0)
     return size, total / max(weight.sum(), 1e-300)
+
+
+def _part(model: Expansion | Patchwork) -> int:
+    """How many rows to take at once."""
+    whole = model if isinstance(model, Expansion) else model.base
+    _, outputs, support = whole.coef.shape
+    return int(np.clip(ROOM // (max(outputs, 4) * max(support, 1)), FEWEST, MOST))
 
 
 def _largest(model: Expansion | Patchwork) -> float:
@@ -62,7 +71,7 @@ def gradients_of(
     """
     if isinstance(model, Expansion):
         dtype = np.float32 if len(model.sq) > PRECISE and _moderate(model) else np.float64
-        coef = (model.coef / size).transpose(2, 1, 0).astype(dtype)  # (support, outputs, kernels)
+        coef = np.ascontiguousarray((model.coef / size).transpose(2, 1, 0), dtype)
         S, s_sq = model.rows.astype(dtype), model.sq.astype(dtype)
         return lambda A: _gradients(model, coef, S, s_sq, A.astype(dtype), exact)
 
@@ -79,20 +88,41 @@ def gradients_of(
 
 
 def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any, exact: bool) -> Array:
-    """∂f_j/∂x_i at the rows of A, of shape (outputs, rows, features)."""
+    """∂f_j/∂x_i at the rows of A, of shape (outputs, rows, features).
+
+    `coef` is of shape (support rows, outputs, kernels).
+    """
     inner = S @ A.T
     inner = inner.toarray() if sp.issparse(inner) else inner
     a_sq = sq_norms(A).astype(S.dtype)
-    slopes = [kernel.slope(inner, s_sq, a_sq) for kernel in model.kernels]
-    P = np.stack([slope.P for slope in slopes], axis=1).astype(S.dtype, copy=False)
-    H = coef @ P  # (support rows, outputs, rows): what each support row counts
-    radial = [q for q, slope in enumerate(slopes) if slope.radial]
-    own = (coef[:, :, radial] @ P[:, radial]).sum(axis=0)
-    if exact:
-        for q, kernel in enumerate(model.kernels):
+    H = np.zeros((S.shape[0], coef.shape[1], A.shape[0]), S.dtype)  # what each support row counts
+    own = np.zeros(H.shape[1:], S.dtype)  # and the row itself
+    for radial in (True, False):
+        numbers = [q for q, kernel in enumerate(model.kernels) if kernel.radial == radial]
+        kernels = [model.kernels[q] for q in numbers]
+        P = _slopes(kernels, inner, s_sq, a_sq)
+        part = coef[:, :, numbers] @ P
+        H += part
+        if radial:
+            own += part.sum(axis=0)
+        for q, kernel in enumerate(kernels if exact else []):
             if kernel.map is bounded_poly:
-                own += coef[:, :, q].T @ shortening(P[:, q], inner, a_sq, kernel.theta)
+                short = shortening(P[:, q], inner, a_sq, kernel.theta)
+                own += coef[:, :, numbers[q]].T @ short
     flat = np.ascontiguousarray(H.transpose(1, 2, 0)).reshape(own.size, S.shape[0])
     G = np.asarray(flat @ S).reshape(*own.shape, A.shape[1])
     dense = A.toarray() if sp.issparse(A) else A
     return G - own[:, :, None] * dense
+
+
+def _slopes(kernels: list[Kernel], inner: Array, s_sq: Array, a_sq: Array) -> Array:
+    """The slopes of these kernels, of shape (support rows, kernels, rows)."""
+    P = np.empty((len(s_sq), len(kernels), len(a_sq)), inner.dtype)
+    for q, kernel in enumerate(kernels):
+        if q > 0 and kernel.map is gaussian and kernel.follows(kernels[q - 1]):
+            gamma = float(kernels[q - 1].theta[0])  # 2γ k is known: the next is 8γ k⁴
+            k = np.maximum(P[:, q - 1] / (2.0 * gamma), LEAST)  # numbers near the smallest are slow
+            np.multiply(np.square(np.square(k, out=k), out=k), 8.0 * gamma, out=P[:, q])
+        else:
+            P[:, q] = kernel.slope(inner, s_sq, a_sq).P
+    return P

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.gram import expand_gram, learn_gram
+from .._compiled.gram import Workspace, expand_gram, learn_gram
 from .._compiled.rows import Block, sq_norms
 from .._compiled.threads import Workers
 from .._compiled.tiles import BLOCK, nothing
@@ -148,6 +148,7 @@ class GramRun:
         self.S = rule.scalars(len(kernels), outputs)
         self.plugs = rule.plugs(outputs, rule.shares(kernels))
         self.g = np.zeros((len(kernels), outputs, n), gram.inner.dtype)
+        self.space = Workspace.of(self.g)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
 
     @property
@@ -159,7 +160,9 @@ class GramRun:
         """Learn these rounds; what was predicted in them."""
         P, place = self.start[order], read_only(self.gram.place[order])
         rounds = Rounds.of(read_only(V[self.gram.learned]), place, r)
-        learn_gram(self.values, rounds, self.plugs, self.S, self.g, self.coef, self.u, P)
+        learn_gram(
+            self.values, rounds, self.plugs, self.S, self.g, self.coef, self.u, P, self.space
+        )
         return P
 
     def model(self) -> Array:
@@ -174,7 +177,8 @@ class GramRun:
         coef = self.model()
         size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
         coef = np.ascontiguousarray(coef / size, self.gram.inner.dtype)
-        expand_gram(self.values, coef, read_only(self.gram.place[at]), out)
+        place, space = read_only(self.gram.place[at]), self.space
+        expand_gram(self.values, coef, place, out, space.room, space.flat)
         return self.start[at] + out.T * size
 
     def expansion(self) -> Expansion:

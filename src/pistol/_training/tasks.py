@@ -17,7 +17,7 @@ from .._data.targets import SCALINGS, TargetScaler, unscaled
 from .._data.validation import check_counts, check_targets, check_weights
 from .._learners import Chunk, Rule
 from ..losses import CLASSIFICATION_LOSSES, MULTINOMIAL, REGRESSION_LOSSES, Loss, get_loss
-from .calibration import log_loss, probabilities, temperature
+from .calibration import least, log_loss, probabilities, temperature
 
 TEMPERATURES = 2.0 ** np.arange(-1.5, 4.5, 0.5)
 
@@ -138,7 +138,7 @@ class Classification:
         codes, total = _codes(V), max(r.sum(), 1e-300)
 
         def loss(scores: Array) -> float:
-            likely = min(map(log_loss(scores, codes, r), TEMPERATURES))
+            likely = least(log_loss(scores, codes, r), TEMPERATURES)
             wrong = self.errors(scores, V, unscaled(V.shape[1]))
             return float(r @ wrong) / total + 0.2 * likely
 
