@@ -26,6 +26,7 @@ from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
 BEHIND = 0.5  # a scaling whose loss is larger by this share than the least finds no metric
+CLOSE = 0.1  # … and one whose loss is larger by this share takes no further passes
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LEADING = 2  # candidates of a race that take part in the next, beside the one that shows the metric
 SAMPLE = 256  # rounds at which gradients are looked at
@@ -71,9 +72,12 @@ def levels(
             for found in _metrics(contest, family, level, rule, short):
                 tops[number] = found
                 yield min(tops, key=_loss)
-    best = min(tops, key=_loss)
-    for leader in contest.race(best.racers, most):
-        yield best._replace(best=leader)
+    least = min(map(_loss, tops))
+    for number, level in enumerate(tops):
+        if _loss(level) <= least + CLOSE * abs(least):
+            for leader in contest.race(level.racers, most):
+                tops[number] = level._replace(best=leader)
+                yield min(tops, key=_loss)
 
 
 def _loss(level: Level) -> float:
