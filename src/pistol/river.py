@@ -15,6 +15,7 @@ learners keep at most `max_support` rows.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from functools import partial
 from math import exp, inf, isfinite
@@ -82,10 +83,17 @@ class _Follower:
             learner.add_outputs(outputs, first)
 
 
+def _bytes(model: Any) -> int:
+    """The size of what was learned. River would follow references into numba, where some are dead."""
+    return len(pickle.dumps(model))
+
+
 class _Classifier(base.Classifier):
     """What the classifiers have in common."""
 
     drift: bool
+
+    _raw_memory_usage = property(_bytes)
 
     @property
     def _multiclass(self) -> bool:
@@ -189,6 +197,8 @@ class _Regressor(base.Regressor):
     """
 
     drift: bool
+
+    _raw_memory_usage = property(_bytes)
 
     def _begin(self, make: Callable[[], Any]) -> None:
         self._make = make
