@@ -86,7 +86,7 @@ def test_stored_values_far_out_come_close_in_any_unit(seed, powers):
     assert within_stored(sp.csr_array(X / np.maximum(np.abs(X), 1)), weight).max() == 1.0
     X[0] = [1e3, -1e6, 1.0]
     near = within_stored(sp.csr_array(X), weight).toarray()
-    assert (np.abs(near[0, :2]) < [1e2, 2e4]).all()
+    assert (np.abs(near[0, :2]) < [2e2, 4e4]).all()
     assert (np.sign(near) == np.sign(X)).all()
     unit = 2.0 ** np.array(powers)
     assert_array_equal(within_stored(sp.csr_array(X * unit), weight).toarray() / unit, near)
