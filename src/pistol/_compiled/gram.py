@@ -181,7 +181,7 @@ class Workspace(NamedTuple):
         """For g of shape (kernels, outputs, rows)."""
         Q, J, n = g.shape
         B = FEW if J == 1 else MANY
-        own, room = np.zeros((2, B, B)), np.zeros((2, B + 1, min(n, WIDTH)), g.dtype)
+        own, room = np.zeros((2, B, B)), np.zeros((2, B + 1, max(1, min(n, WIDTH))), g.dtype)
         return cls(
             BlockValues(np.empty((Q, J, B)), np.empty((Q, B, B)), np.empty((Q, B))),
             np.zeros((B + 1, J)),
