@@ -91,6 +91,27 @@ def test_units_do_not_matter(seed, scale, shift):
 
 
 @few
+@given(seed=seeds, n=st.sampled_from([60, 200, 1000]))
+def test_a_feature_times_minus_one_has_the_mirrored_ramps(seed, n):
+    X = table(seed, n)[:, [0, 4]]
+    _, steps = scalers(X)
+    _, other = scalers(-X)
+    mirrored = per_feature(np.square(other.transform(-X)), other)
+    assert_allclose(mirrored, per_feature(np.square(steps.transform(X)), steps), atol=1e-6)
+
+
+@few
+@given(seed=seeds, gap=st.sampled_from([1e-9, 1e-3]))
+def test_ramps_are_the_same_in_single_precision(seed, gap):
+    rng = np.random.default_rng(seed)
+    X = (rng.choice([-1.0, 1.0], 200) + gap * rng.normal(size=200))[:, None]
+    plain, steps = scalers(X)
+    Z = plain.transform(X)
+    if steps is not None:
+        assert_allclose(steps.extended(Z.astype(np.float32)), steps.extended(Z), atol=1e-5)
+
+
+@few
 @given(seed=seeds)
 def test_going_on_from_scaled_rows_is_scaling(seed):
     X, rng = table(seed), np.random.default_rng(seed)

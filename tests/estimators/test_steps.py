@@ -57,6 +57,8 @@ def test_importances_and_contributions_are_those_of_the_features(model):
     why = model.explain(X)
     assert why.contributions.shape == (20, 4)
     assert_allclose(why.contributions.sum(axis=1) + why.baseline, model.predict(X), rtol=1e-6)
+    centre = model.fitted_.scaler.scaler.scaler.scaler.center  # weighted, stepped, bent
+    assert_allclose(why.baseline, model.predict(centre[None])[0], rtol=1e-6)
     assert np.abs(why.contributions[:, 3]).mean() < 0.3 * np.abs(why.contributions[:, :3]).mean()
 
 
@@ -101,3 +103,4 @@ def test_tables_with_words_have_steps_too():
     assert model.feature_importances_.shape == (5,)
     why = model.explain(frame[:10])
     assert_allclose(why.contributions.sum(axis=1) + why.baseline, model.predict(frame[:10]))
+    assert "What was learned" in model._repr_html_()

@@ -10,9 +10,12 @@ from sklearn.base import clone
 
 import pistol
 from pistol import PistolClassifier, PistolRegressor
+from pistol._estimators import base
 from pistol._learners import Cells, Patchwork
 from pistol._training import cells as _cells
+from pistol._training import spread_cells
 from pistol._training.cells import CellsRun
+from pistol._training.fitted import Counts
 from pistol._training.forms import FormError, Source, Written
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits, make_plan
@@ -266,6 +269,22 @@ def test_rows_of_the_base_do_not_choose():
     ground, probes = _recorded()
     assert ground.known.sum() == SMALL.sample
     assert all((~ground.known[cell.rows]).any() for cell in probes)
+
+
+@both
+@pytest.mark.parametrize("metric", [False, True])
+def test_blocks_know_the_rows_that_the_base_has_learned(estimator, metric, monkeypatch):
+    """On a cluster each block is scaled by itself, and must come to the very same numbers."""
+    given = []
+    train = base.train
+    monkeypatch.setattr(base, "train", lambda *args: (given.append(args), train(*args))[1])
+    estimator = clone(estimator).set_params(metric=metric).fit(*data(estimator))
+    block, problem, setup, _ = given[0]
+    n = len(block.weight)
+    plan = make_plan(n, "auto", "auto", SMALL, *block.X.shape[1:], block.Y.shape[1])
+    shared = spread_cells.choose(block, problem, setup, plan, Counts(n, n, 1.0), float(n), None)
+    (first, *_) = spread_cells.split(shared, block)
+    assert sum(rows.known.sum() for rows in first.values()) == SMALL.sample
 
 
 @both

@@ -130,8 +130,8 @@ def learn_primal(X, rounds, rule, S, g, u, bias, P):
 @helper
 def _changes_in_time(potential):
     """Whether c changes from round to round where g does not."""
-    first = call_potential(potential, 0.0, 1.0, 0.0, 1.0)
-    return first != call_potential(potential, 0.0, 1.0, 1.0, 1.0)
+    first = call_potential(potential, 1.0, 1.0, 1.0, 1.0)
+    return first != call_potential(potential, 1.0, 1.0, 2.0, 1.0)
 
 
 @plain

@@ -63,8 +63,10 @@ class GramValues(NamedTuple):
     """The kernel values that a sum of kernels is made of, among all rows, and how (see `gram`)."""
 
     inner: Array  # bounded inner products, or the values of a single kernel
-    widest: Array  # values of the widest Gaussian
-    steps: Array  # per kernel
+    widest: Array  # values of the widest radial kernel
+    steps: (
+        Array  # per kernel: m ≥ 0 for `inner` to the power of m, -1 - i for `widest` to that of 4^i
+    )
 
     @property
     def dtype(self) -> Any:

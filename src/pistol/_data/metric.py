@@ -34,7 +34,8 @@ class Weighted:
     @property
     def effective(self) -> float:
         """How many features of equal weight would be as many: (Σ w²)² / Σ w⁴."""
-        square = np.square(self.weight[self.varies] / max(self.weight.max(initial=0.0), 1e-300))
+        weight = self.weight[: len(self.varies)][self.varies]  # ramps count with their features
+        square = np.square(weight / max(self.weight.max(initial=0.0), 1e-300))
         return (
             float(square.sum() ** 2 / max(np.square(square).sum(), 1e-300)) if square.any() else 1
         )

@@ -1,7 +1,8 @@
 """Steps: ramps beside each scaled feature, for targets that change suddenly along single features.
 
 The rows are cut into eight parts of equal size along a feature. Each part has a ramp, which rises from
-0 to 1 within the part, in proportion to the ranks of the rows. Two values far apart differ in many
+0 to 1 within the part, in proportion to the ranks of the rows. A feature with up to nine values has a
+ramp between any two neighbouring values. Two values far apart differ in many
 ramps, two values next to each other in one. So the squared distance of two rows grows with the number
 of rows between them, as it does for trees, and not with the square of their difference alone. Such
 features are known as piecewise linear encoding (Y. Gorishniy and others, *On Embeddings for Numerical
@@ -55,8 +56,8 @@ class Stepped:
 
     @property
     def varies(self) -> Array:
-        """Which features are not dropped. A ramp is a part of its feature and does not count."""
-        return np.append(self.scaler.varies, np.zeros(len(self.center), bool))
+        """Which features are not dropped; a ramp is a part of its feature."""
+        return self.scaler.varies
 
     @property
     def keep(self) -> Array:
@@ -70,7 +71,7 @@ class Stepped:
         return self.extended(self.scaler.transform(X))
 
     def extended(self, Z: Array) -> Array:
-        """Scaled rows with ramps."""
+        """Rows that the inner scaler has scaled, with ramps appended."""
         out, at = np.empty((Z.shape[0], self.features), Z.dtype), self.scaler.features
         np.multiply(Z, self.keep, out=out[:, :at], casting="same_kind")
         for i, knots in self.places.items():
@@ -89,14 +90,11 @@ class Stepped:
         """This scaler: it knows all features."""
         return self
 
-    def near(self, other: Any) -> bool:
-        """Whether scaling by the other would change next to nothing."""
-        return isinstance(other, Stepped) and self.scaler.near(other.scaler)
-
 
 def _ramps(z: Array, values: Array, places: Array) -> Array:
-    """The ramps of a feature, one column each."""
-    return np.clip(np.interp(z, values, places)[:, None] - np.arange(_count(places)), 0.0, 1.0)
+    """The ramps of a feature, one column each; the same for values in float32 and in float64."""
+    place = np.interp(z.astype(np.float32), values, places)
+    return np.clip(place[:, None] - np.arange(_count(places)), 0.0, 1.0)
 
 
 def _count(places: Array) -> int:
@@ -128,20 +126,23 @@ def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
 
 def _knots(z: Array, weight: Array) -> tuple[Array, Array]:
     """Values of a feature, and how many ramps have risen up to there."""
-    values, at = np.unique(z, return_inverse=True)
-    values = values.astype(np.float64, copy=False)
+    values, at = np.unique(z.astype(np.float32), return_inverse=True)
+    values = values.astype(np.float64)
     if len(values) <= RAMPS + 1:
         return read_only(values), read_only(np.arange(len(values), dtype=np.float64))
     share = np.bincount(at, weight) / weight.sum()
     middle = np.cumsum(share) - 0.5 * share
     rank = (middle - middle[0]) / (middle[-1] - middle[0])
-    kept = np.unique(np.searchsorted(rank, np.linspace(0.0, 1.0, KNOTS + 1) - ROUNDING))
+    grid = np.linspace(0.0, 1.0, KNOTS + 1)
+    above = np.searchsorted(rank, grid - ROUNDING)
+    below = np.searchsorted(rank, grid + ROUNDING, side="right") - 1
+    kept = np.union1d(above, below)  # the same if the feature is multiplied by -1
     places = np.rint(RAMPS * rank[kept] * GRAIN) / GRAIN
     return read_only(values[kept]), read_only(places)
 
 
 def onwards(Z: Any, start: Any, scaler: Any) -> Any:
-    """Rows as this scaler has them, from rows as another one has them that it goes on from."""
+    """Rows as `scaler` has them, from rows as `start` has them, a scaler that is part of it."""
     if scaler is start:
         return Z
     before = onwards(Z, start, scaler.scaler)
@@ -157,6 +158,15 @@ def feature_of(scaler: Any) -> Array:
     if isinstance(scaler, Stepped):
         return np.append(np.arange(scaler.scaler.features), scaler.owner)
     return np.arange(scaler.features)
+
+
+def typical(scaler: Any) -> Array:
+    """The scaled row in which every feature is at its centre."""
+    if isinstance(scaler, Weighted):
+        return weighted(typical(scaler.scaler)[None], scaler.weight)[0]
+    if isinstance(scaler, Stepped):
+        return scaler.extended(np.zeros((1, scaler.scaler.features)))[0]
+    return np.zeros(scaler.features)
 
 
 def per_feature(parts: Array, scaler: Any) -> Array:

@@ -81,7 +81,7 @@ class Gram:
             self.inner = next(iter(self.widest.values()))[1]
 
     def values(self, kernels: Sequence[Kernel]) -> GramValues:
-        """What the loops make the values of these kernels from, and how: see `_next_kernel`."""
+        """What the loops make the values of these kernels from, and how."""
         radial = next((kernel.map for kernel in kernels if kernel.map in self.widest), None)
         gamma, values = self.widest[radial] if radial is not None else (1.0, self.inner)
         steps = [

@@ -33,6 +33,7 @@ def least(loss: Callable[[float], float], points: Array) -> float:
     Of two points inside an interval, the smaller value tells in which part the least one is; the
     lengths are Fibonacci's numbers, so that the next interval has one of the two points inside.
     """
+    assert len(points) == 12
     low, long, short = -1, 8, 5
     first, second = loss(points[low + short]), loss(points[low + long])
     while short > 1:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from .._compiled.types import Array
 from .._data.intake import Columns
 from .._data.scaling import MOST, Scaler
-from .._data.steps import per_feature
+from .._data.steps import per_feature, typical
 from .._learners.contributions import contributions, terms, whole_of
 from .._learners.models import Linear
 from .fitted import Fitted
@@ -64,7 +64,7 @@ def explained(fitted: Fitted, X: Any, reference: Any = None) -> Explanation:
                 "explain needs a kernel whose gradient is known; use kernel='auto' or kernel='rbf'"
             )
         Z = fitted.scaler.transform(X)
-        start = np.zeros(Z.shape[1])
+        start = typical(fitted.scaler)
         if reference is not None:
             start = _mean(fitted.scaler.transform(reference))
         found, value = contributions(model, Z, start)

@@ -61,9 +61,9 @@ def _squared_slopes(fitted: Fitted, model: Any) -> Array:
     _, squares = relative_squares(model, some, np.ones(some.shape[0]))
     weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
     squares, group = squares * np.square(weight), feature_of(scaler)
-    squares[: group.max() + 1][~scaler.varies[: group.max() + 1]] = 0.0
-    even = np.ones(some.shape[0])
-    squares = fitted.family.pooled(squares, some, even, scaler)[: group.max() + 1]
+    squares = np.where(scaler.varies[group], squares, 0.0)
+    even, features = np.ones(some.shape[0]), len(scaler.varies)
+    squares = fitted.family.pooled(squares, some, even, scaler)[:features]
     if fitted.columns.plain:
         return squares
     assert fitted.columns.encoder is not None

@@ -24,7 +24,7 @@ from .._data.scaling import (
     stays_sparse,
     typical_square,
 )
-from .._data.steps import Stepped, feature_of, stepped
+from .._data.steps import feature_of, stepped
 from .._data.sums import MIXED, SUMS
 from .._data.validation import check_choice, check_count, check_gram, check_number
 from .._learners import Dual, Gram, GramRun, Learner, Rule
@@ -144,7 +144,7 @@ class KernelFamily:
     def _varying(self, scaler: Any) -> float:
         """In how many features the rows differ, as if all of these counted the same."""
         if self.layout is not None and self.layout.hot.any():
-            return max(self.layout.count(scaler.varies[: len(self.layout.group)]), 1)
+            return max(self.layout.count(scaler.varies), 1)
         return _varying(scaler)
 
     def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
@@ -246,8 +246,6 @@ class KernelFamily:
             return scaler
         if isinstance(scaler, Weighted):
             return Weighted(self._rescaled(moments, scaler.scaler), scaler.weight)
-        if isinstance(scaler, Stepped):
-            return replace(scaler, scaler=self._rescaled(moments, scaler.scaler))
         if isinstance(scaler, Bent):
             return Bent(self._rescaled(moments, scaler.scaler))
         now = moments.scaler(scaler.centred).faintly()
@@ -259,9 +257,6 @@ def _typical_square(moments: Moments, scaler: Any) -> float:
     scale: Any = 1.0
     if isinstance(scaler, Weighted):
         scale, scaler = scaler.weight, scaler.scaler
-    if isinstance(scaler, Stepped):  # a feature and its ramps vary as much as the feature alone
-        scaler = scaler.scaler
-        scale = scale[: scaler.features] if isinstance(scale, np.ndarray) else scale
     if isinstance(scaler, Bent):
         scaler = scaler.scaler
     return moments.typical_square(scale * scaler.scale if isinstance(scaler, Scaler) else scale)

@@ -58,7 +58,8 @@ def levels(
     ends far behind finds no metric.
     """
     tops: list[Level] = []
-    short = min(most, SHORT) if len(scalers) > 1 or family.metrics(data.X) else most
+    rounds = family.metrics(data.X)
+    short = min(most, SHORT) if len(scalers) > 1 or rounds else most
     for scaler in scalers:
         scaled = data._replace(X=onwards(data.X, scalers[0], scaler))
         racers = _racers(contest, family, scaled, scaler, rule)
@@ -66,18 +67,23 @@ def levels(
             level = Level(leader, racers, scaler, scaled)
             yield min([*tops, level], key=_loss)
         tops.append(level)
+    del level, racers, leader  # the kernel values of those that drop out are not needed any more
+    tops = _within(BEHIND, tops)
+    for number, top in enumerate(tops):
+        for found in _metrics(contest, family, top, rule, short, rounds):
+            tops[number] = found
+            yield min(tops, key=_loss)
+    tops = _within(CLOSE, tops)
+    for number, top in enumerate(tops):
+        for leader in contest.race(top.racers, most):
+            tops[number] = top._replace(best=leader)
+            yield min(tops, key=_loss)
+
+
+def _within(share: float, tops: list[Level]) -> list[Level]:
+    """Those whose loss is larger than the least by this share at most."""
     least = min(map(_loss, tops))
-    for number, level in enumerate(tops):
-        if _loss(level) <= least + BEHIND * abs(least):
-            for found in _metrics(contest, family, level, rule, short):
-                tops[number] = found
-                yield min(tops, key=_loss)
-    least = min(map(_loss, tops))
-    for number, level in enumerate(tops):
-        if _loss(level) <= least + CLOSE * abs(least):
-            for leader in contest.race(level.racers, most):
-                tops[number] = level._replace(best=leader)
-                yield min(tops, key=_loss)
+    return [level for level in tops if _loss(level) <= least + share * abs(least)]
 
 
 def _loss(level: Level) -> float:
@@ -85,11 +91,11 @@ def _loss(level: Level) -> float:
 
 
 def _metrics(
-    contest: Contest, family: Family, level: Level, rule: Rule, most: int
+    contest: Contest, family: Family, level: Level, rule: Rule, most: int, rounds: int
 ) -> Iterator[Level]:
     """Race after race, each in the metric that the one before has found; yields the best so far."""
     best, racers, weights = level, level.racers, level.weights
-    for number in range(family.metrics(level.data.X)):
+    for number in range(rounds):
         scout = next(racer for racer in racers if racer.number == family.scout)
         weights = _learn_weights(contest, family, scout, weights, level.scaler)
         leading = sorted(racers, key=lambda racer: racer.best)[:LEADING]
@@ -113,7 +119,7 @@ def _promising(number: int, loss: float, least: float) -> bool:
 
 
 def _better(level: Level, other: Level) -> Level:
-    """The level with the smaller loss; the first of them if they are equal."""
+    """The level with the smaller loss; the one named first if they are equal."""
     return level if _loss(level) <= _loss(other) else other
 
 

@@ -78,6 +78,7 @@ def choose(
     targets = task.scaler(data.Y, data.weight, ends)
     work = scaled_work(data, as_given(data.weight, size), problem, setup, size, targets)
     assert plan.race is not None
+    work = work._replace(blank=replace(work.blank, counts=total))
     chosen, work = race_on_sample(work, plan.race)
     seed = work.seed()
     with workers(problem.family.n_jobs) as threads, one_blas_thread():
@@ -85,16 +86,20 @@ def choose(
     most = max(1, len(ground.order.rows) // groups_of(total.rounds, plan.cell))
     Z = work.data.X[ground.order.rows]
     tops = [grow_tree(Z, most, np.random.default_rng((seed, t))) for t in range(plan.orders or 1)]
-    some = work.data.X[ground.known], read_only(work.data.Y[ground.known])
-    blank = replace(work.blank, counts=total)
+    some = compact(work.blank, data.X[ground.known]), read_only(work.data.Y[ground.known])
     rule, learned = problem.rule(weight, size), np.unique(fingerprints(*some))
-    return Shared(blank, ground.base, rule, plan, size, seed, tops, learned)
+    return Shared(work.blank, ground.base, rule, plan, size, seed, tops, learned)
+
+
+def compact(blank: Fitted, X: Any) -> Any:
+    """Rows scaled, as workers keep them."""
+    return blank.family.compact(blank.scaler.transform(X))
 
 
 def split(shared: Shared, data: Data) -> list[dict[int, Rows]]:
     """The rows of a block by groups, for each tree."""
     blank = shared.blank
-    Z = blank.family.compact(blank.scaler.transform(data.X))
+    Z = compact(blank, data.X)
     data = data._replace(X=Z, Y=blank.targets.transform(data.Y), weight=np.array(data.weight))
     known = np.isin(fingerprints(Z, data.Y), shared.learned)
     rows = Rows(data, shared.base.decide(Z), known)

@@ -52,7 +52,7 @@ def learn_stream(
     """
     # rounds of which a scaled copy is made at a time; sparse rows that stay so need none
     sparse = sp.issparse(fitted.scaler.transform(data.X[:1]))
-    most = len(rounds.rows) if sparse else max(1, ENTRIES // data.X.shape[1])
+    most = len(rounds.rows) if sparse else max(1, ENTRIES // fitted.scaler.features)
     for number in range(passes):
         watch.begin_pass()
         for piece in _pieces(fitted.counts.rounds, len(rounds.rows), problem.drift, most):
