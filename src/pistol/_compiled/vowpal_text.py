@@ -119,7 +119,7 @@ def _names(text, at, indices, values, bits, mask, counts):
                 at, _ = number(text, at + ONE, values, bits, k)
                 if at == NOTHING or not _stops(text[at]):
                     return NO_VALUE, start
-                scale = values[k]
+                scale = float(values[k])
         while is_blank(text[at]):
             at += ONE
         if text[at] == 10:
@@ -135,7 +135,7 @@ def _names(text, at, indices, values, bits, mask, counts):
             at, _ = number(text, at + ONE, values, bits, k)
             if at == NOTHING or not _stops(text[at]) or text[at] == 58:
                 return NO_VALUE, start
-            value = values[k]
+            value = float(values[k])
         indices[k], values[k] = np.int64(key & mask), value * scale
         if np.isnan(values[k]):  # zero times a number beyond all doubles
             return NO_VALUE, start
