@@ -1,6 +1,7 @@
 """After `warmup` no default has anything left to compile, in whatever process."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from functools import partial
 import pytest
 
 from pistol._compiled import warmup
-from pistol._compiled.cache import INTERPRETED, folders
+from pistol._compiled.cache import INTERPRETED, PACKAGE, folders
 
 DEFAULTS = """
 import numpy as np, scipy.sparse as sp, warnings
@@ -118,6 +119,23 @@ def test_no_default_compiles_after_the_command(tmp_path):
     assert "compiling" not in done.stderr
     out = run(LEARNERS, environment).stdout
     assert out.strip() == "[] ['grad', 'value']", "a loss of one's own alone"
+
+
+# Prints how many loops are known to somebody who has imported nothing else.
+LOOPS = """
+from pistol._compiled import warmup
+from pistol._compiled.types import LOOPS
+warmup._pieces()
+print(len(LOOPS))
+"""
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_all_loops_are_found_whatever_was_imported():
+    sources = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    written = sum(len(re.findall(r"^@loop\b", source, re.MULTILINE)) for source in sources)
+    done = subprocess.run([sys.executable, "-c", LOOPS], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == written
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

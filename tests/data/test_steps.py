@@ -54,6 +54,18 @@ def test_ramps_rise_from_one_quantile_to_the_next(seed):
     assert_allclose(shares[1:], 1.0 / RAMPS, atol=0.05)  # as many rows between any two of them
 
 
+@few
+@given(seed=seeds, n=st.sampled_from([30, 32, 100, 240]))
+def test_the_order_of_the_rows_does_not_matter(seed, n):
+    """Not even where a mean is halfway between two multiples that it could be rounded to."""
+    X = table(seed, n)
+    _, ours = scalers(X)
+    _, theirs = scalers(X[np.random.default_rng(seed).permutation(n)])
+    assert_array_equal(ours.center, theirs.center)
+    assert_array_equal(ours.size, theirs.size)
+    assert_array_equal(ours.transform(X), theirs.transform(X))
+
+
 def test_features_with_two_values_or_one_have_no_ramps_and_stay_as_they_are():
     X = table(0)
     plain, steps = scalers(X)

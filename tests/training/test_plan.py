@@ -50,11 +50,11 @@ def number(text):
 def test_the_documentations_table_is_the_plan():
     """For kernels; with more rounds the race is on a sample, and trees of cells follow."""
     table = read_table(HEADER)
-    some, many, more = (number(row[0]) for row in table)
-    assert (some, many) == (600, KERNELS.few)
-    assert table[2][0].startswith("more")
+    some, alone, many, more = (number(row[0]) for row in table)
+    assert (some, alone, many) == (600, KERNELS.sample, KERNELS.few)
+    assert table[3][0].startswith("more")
     assert more in (None, KERNELS.sample)
-    for n, row in zip((some, many, many + 1), table, strict=True):
+    for n, row in zip((some, alone, many, many + 1), table, strict=True):
         plan = auto(n, KERNELS)
         assert plan.race is not None
         orders, most = (
@@ -62,7 +62,7 @@ def test_the_documentations_table_is_the_plan():
         )
         folds = plan.race.folds
         assert row[1:] == [str(folds), f"1/{folds}", str(orders), str(most)]
-    for n in (some, many):
+    for n in (some, alone, many):
         assert auto(n, KERNELS) != auto(n + 1, KERNELS)
 
 
@@ -93,6 +93,8 @@ def test_few_rounds():
 
 def test_many_rounds():
     assert auto(4096, KERNELS).race == Race(3, 64, 2)
+    assert auto(2048, KERNELS).trial is None
+    assert auto(2049, KERNELS).trial == auto(4097, KERNELS).race
     assert auto(4097, KERNELS) == Plan(Race(3, 64, 0, sample=2048), 2, 64, 2500, 2048)
     assert auto(10**6, KERNELS) == auto(4097, KERNELS)
     assert auto(4097, ONE) == Plan(Race(3, 64, 0, sample=2048), 1, 10)
@@ -107,7 +109,7 @@ def test_many_rounds():
 def test_many_features_or_outputs():
     assert auto(100, LINEAR, features=100_000).race is not None
     assert auto(100, LINEAR, features=100_001) == Plan(None, 1, 8)
-    one, many = (auto(5000, KERNELS, outputs=k).race.sample for k in (1, 16))
+    one, many = (auto(5000, KERNELS, outputs=k).race.sample for k in (1, 256))
     assert many == one // 2
 
 

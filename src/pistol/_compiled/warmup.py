@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,11 +16,8 @@ from joblib import cpu_count
 
 from ..losses import LOSSES
 from ..potentials import POTENTIALS
-from . import events as events  # for their loops
-from . import gram as gram
 from . import loops
-from . import named as named
-from .cache import INTERPRETED, PACKAGE, folders
+from .cache import INTERPRETED, PACKAGE, STAMPED, folders
 from .plugs import address, comparison
 from .types import LOOPS
 
@@ -79,6 +77,8 @@ def compile_share(i: int, n: int) -> None:
 
 def _pieces() -> list[Callable[[], Any]]:
     """All there is to compile."""
+    for module in STAMPED:  # each adds its loops to LOOPS
+        import_module(module)
     pieces: list[Callable[[], Any]] = []
     for loop in LOOPS:
         double, single = np.dtype(np.float64), np.dtype(np.float32)

@@ -64,21 +64,18 @@ class Gram:
         """Set the matrices from which all values are made."""
         m = len(self.learned)
         self.single = not all(kernel.map in (bounded_poly, *RADIAL) for kernel in kernels)
-        polynomials = [kernel for kernel in kernels if kernel.map is bounded_poly]
         self.widest: dict[Any, tuple[float, Array]] = {}
         if self.single:
-            self.inner = _values(kernels[0], Z, m, threads)
+            (self.inner,) = _values(kernels[:1], Z, m, threads)
             return
-        if polynomials:
-            gamma, _, most = polynomials[0].theta
-            self.inner = _values(get_kernel("bounded_poly", gamma, 1, most), Z, m, threads)
-        for radial in RADIAL:
-            gammas = [kernel.theta[0] for kernel in kernels if kernel.map is radial]
-            if gammas:
-                widest = next(k for k in kernels if k.map is radial and k.theta[0] == min(gammas))
-                self.widest[radial] = min(gammas), _values(widest, Z, m, threads)
-        if not polynomials:
-            self.inner = next(iter(self.widest.values()))[1]
+        firsts = [
+            k for k in map(partial(_first, kernels), (bounded_poly, *RADIAL)) if k is not None
+        ]
+        matrices = _values(firsts, Z, m, threads)
+        self.inner = matrices[0]
+        for kernel, values in zip(firsts, matrices, strict=True):
+            if kernel.radial:
+                self.widest[kernel.map] = float(kernel.theta[0]), values
 
     def values(self, kernels: Sequence[Kernel]) -> GramValues:
         """What the loops make the values of these kernels from, and how."""
@@ -95,30 +92,52 @@ class Gram:
         return GramValues(self.inner, values, read_only(np.array(steps, np.int64)))
 
 
-def _values(kernel: Kernel, Z: Any, m: int, threads: Workers) -> Array:
-    """Values of one kernel at all rows and the first m, in float32 where many are about one at most."""
-    n, small = Z.shape[0], kernel.map in (*RADIAL, laplacian, cosine, bounded_poly)
+def _first(kernels: Sequence[Kernel], kind: Any) -> Kernel | None:
+    """The kernel whose values are those of the others of its kind, or their roots; None without any."""
+    alike = [kernel for kernel in kernels if kernel.map is kind]
+    if not alike:
+        return None
+    widest = min(alike, key=lambda kernel: kernel.theta[0])
+    return (
+        widest if widest.radial else get_kernel("bounded_poly", widest.theta[0], 1, widest.theta[2])
+    )
+
+
+def _values(kernels: Sequence[Kernel], Z: Any, m: int, threads: Workers) -> list[Array]:
+    """Values of each kernel at all rows and the first m, from one base.
+
+    They are kept in float32 where many are about one at most.
+    """
+    n, known = Z.shape[0], (*RADIAL, laplacian, cosine, bounded_poly)
+    small = all(kernel.map in known for kernel in kernels)
     dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
-    if kernel.base is precomputed_base:
-        return read_only(np.ascontiguousarray(Z, dtype))
+    if kernels[0].base is precomputed_base:
+        return [read_only(np.ascontiguousarray(Z, dtype))]
     sq = sq_norms(Z)
-    working = kernel.precision(dtype, sq.max(initial=0.0))
-    Z = Z.astype(working, copy=False)
-    out = np.empty((n, m), dtype)
+    largest = sq.max(initial=0.0)
+    Z = Z.astype(np.result_type(*(k.precision(dtype, largest) for k in kernels)), copy=False)
+    out = [np.empty((n, m), dtype) for _ in kernels]
 
     def stripe(at: slice) -> None:
-        K = kernel.base(Z, Block(Z[at]), None)
-        kernel.map_tile(K, sq, sq[at], *nothing(K))
-        out[:, at] = K
+        base = kernels[0].base(Z, Block(Z[at]), None)
+        for kernel, values in zip(kernels, out, strict=True):
+            K = base if values is out[-1] else base.copy()
+            kernel.map_tile(K, sq, sq[at], *nothing(K))
+            values[:, at] = K
 
     threads.run([partial(stripe, slice(lo, min(lo + BLOCK, m))) for lo in range(0, m, BLOCK)])
-    k_xx = diagonal(kernel, out, sq[:m])  # which may refuse them
-    if kernel.map in RADIAL:
-        np.fill_diagonal(out, k_xx)  # which rounding has moved away from 1
-    if dtype == np.float64:  # the last bits depend on where a row stands among the others
-        grid = 2.0 ** (np.frexp(np.abs(out).max(initial=0.0))[1] - 36)
-        out = np.rint(out / grid) * grid
-    return read_only(out)
+    return [_tidy(kernel, values, sq[:m]) for kernel, values in zip(kernels, out, strict=True)]
+
+
+def _tidy(kernel: Kernel, values: Array, sq: Array) -> Array:
+    """The values without what rounding has done to them."""
+    k_xx = diagonal(kernel, values, sq)  # which may refuse them
+    if kernel.radial:
+        np.fill_diagonal(values, k_xx)
+    if values.dtype == np.float64:  # the last bits depend on where a row stands among the others
+        grid = 2.0 ** (np.frexp(np.abs(values).max(initial=0.0))[1] - 36)
+        values = np.rint(values / grid) * grid
+    return read_only(values)
 
 
 class GramRun:

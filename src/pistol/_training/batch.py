@@ -68,6 +68,9 @@ def _shuffled(
         return watch.end(_orders(work, candidate, plan.orders or 1, plan.passes, watch))
     if not plan.race.sample:
         watch.begin(None)
+        if plan.trial is not None:
+            _, work = race_on_sample(work, plan.trial)
+            work = work._replace(problem=problem._replace(family=problem.family.settled))
         return watch.end(_race(work, plan.race, watch).fitted)
     chosen, work = race_on_sample(work, plan.race)
     if plan.cell:

@@ -95,7 +95,9 @@ class KernelFamily:
         if self.precomputed:
             return Limits(few=4096)
         if self.auto:
-            return Limits(few=4096, sample=2048, cell=CELL)
+            return Limits(
+                few=4096, sample=2048, cell=CELL, trial=self.metric and bool(self.scaling)
+            )
         return Limits(few=4096, sample=2048, most_repeats=10, repeated=50_000)
 
     def check(self, X: Any, own: slice | None) -> None:
@@ -193,6 +195,11 @@ class KernelFamily:
             )
             for candidate in candidates
         ]
+
+    @property
+    def settled(self) -> KernelFamily:
+        """The family for rows whose scaling and metric are chosen already."""
+        return replace(self, metric=False, scaling="robust")
 
     scout: ClassVar[int] = SUMS.index(MIXED)
 

@@ -25,8 +25,7 @@ from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
-BEHIND = 0.5  # a scaling whose loss is larger by this share than the least finds no metric
-CLOSE = 0.1  # … and one whose loss is larger by this share takes no further passes
+CLOSE = 0.1  # a scaling whose loss is larger by this share than the least goes no further
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LEADING = 2  # candidates of a race that take part in the next, beside the one that shows the metric
 SAMPLE = 256  # rounds at which gradients are looked at
@@ -54,8 +53,8 @@ def levels(
 ) -> Iterator[Level]:
     """Races in each scaling, and in the metrics that they find; yields the best so far.
 
-    The rows are scaled by the first scaler, and the others go on from there. A scaling whose first race
-    ends far behind finds no metric.
+    The rows are scaled by the first scaler, and the others go on from there. A scaling that is behind
+    after its first race finds no metric, and one that is behind then takes no further passes.
     """
     tops: list[Level] = []
     rounds = family.metrics(data.X)
@@ -68,22 +67,22 @@ def levels(
             yield min([*tops, level], key=_loss)
         tops.append(level)
     del level, racers, leader  # the kernel values of those that drop out are not needed any more
-    tops = _within(BEHIND, tops)
+    tops = _close(tops)
     for number, top in enumerate(tops):
         for found in _metrics(contest, family, top, rule, short, rounds):
             tops[number] = found
             yield min(tops, key=_loss)
-    tops = _within(CLOSE, tops)
+    tops = _close(tops)
     for number, top in enumerate(tops):
         for leader in contest.race(top.racers, most):
             tops[number] = top._replace(best=leader)
             yield min(tops, key=_loss)
 
 
-def _within(share: float, tops: list[Level]) -> list[Level]:
-    """Those whose loss is larger than the least by this share at most."""
+def _close(tops: list[Level]) -> list[Level]:
+    """Those whose loss is not much larger than the least."""
     least = min(map(_loss, tops))
-    return [level for level in tops if _loss(level) <= least + share * abs(least)]
+    return [level for level in tops if _loss(level) <= least + CLOSE * abs(least)]
 
 
 def _loss(level: Level) -> float:

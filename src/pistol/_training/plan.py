@@ -24,6 +24,7 @@ class Limits(NamedTuple):
     wide: int = 2**62  # features beyond which there is no race
     wide_passes: int = 1
     only_passes: bool = False  # whether a race chooses nothing but the passes
+    trial: bool = False  # whether such a sample chooses scaling and metric for fewer rounds, too
     folds: int = SOME_FOLDS  # of a race on more rounds than SOME …
     full: int = SOME_FULL  # … and the shuffled orders that follow it
 
@@ -45,6 +46,7 @@ class Plan(NamedTuple):
     passes: int  # of the orders; where a race is on a sample, at most
     cell: int = 0  # rounds of a cell at most, where each order is one of learners in cells
     base: int = 0  # rounds from which the function is learned that all cells start from
+    trial: Race | None = None  # on a sample; it chooses scaling and metric for the race
 
 
 def make_plan(
@@ -67,13 +69,15 @@ def make_plan(
         return Plan(None, chosen, limits.wide_passes)
     if orders == 1:  # one order leaves no held-out rows
         return Plan(None, 1, 1)
+    set_orders = None if free else chosen
+    sample = int(limits.sample / outputs**0.125)
+    race = _race(sample, limits, set_orders)._replace(full=0, sample=sample)
     if rounds <= limits.few:
-        return Plan(_race(rounds, limits, None if free else chosen), 0, 0)
+        trial = race if limits.trial and sample < rounds else None
+        return Plan(_race(rounds, limits, set_orders), 0, 0, trial=trial)
     most = max(1, min(limits.most_repeats, limits.repeated // rounds))
     if not limits.sample or (most == 1 and limits.only_passes):
         return Plan(None, chosen, 1)
-    sample = int(limits.sample / outputs**0.25)
-    race = _race(sample, limits, None if free else chosen)._replace(full=0, sample=sample)
     if limits.cell:
         return Plan(race, TREES if free else chosen, race.most, limits.cell, limits.sample)
     if limits.only_passes:

@@ -1,0 +1,99 @@
+"""A race on a sample chooses scaling and metric, then one on all rows the kernels and the passes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from pistol import PistolClassifier, PistolRegressor
+from pistol._data.metric import Weighted
+from pistol._data.steps import Stepped
+from pistol._training import batch
+from pistol._training.kernel_family import KernelFamily
+from pistol._training.plan import Limits
+
+SMALL = Limits(few=400, sample=120, cell=60, trial=True)
+N = 240
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(KernelFamily, "limits", SMALL)
+
+
+def rows(n=N, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 6)) * [1, 10, 100, 1, 1, 1]
+    return X, X[:, 0] * X[:, 1] / 10 + X[:, 3]
+
+
+def scores(model, X):
+    return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
+
+
+@pytest.fixture(params=[PistolClassifier, PistolRegressor], ids=["classes", "targets"])
+def problem(request):
+    X, y = rows()
+    return request.param(random_state=0), X, y > 0 if request.param is PistolClassifier else y
+
+
+def test_the_races_are_on_the_sample_and_on_all_rows(problem, monkeypatch):
+    estimator, X, y = problem
+    seen, race = [], batch._race
+
+    def noted(work, plan, watch):
+        seen.append((len(work.rounds.rows), work.problem.family))
+        return race(work, plan, watch)
+
+    monkeypatch.setattr(batch, "_race", noted)
+    model = estimator.fit(X, y)
+    (few, first), (many, second) = seen
+    assert (few, many) == (SMALL.sample, N)
+    assert first.metric
+    assert first.scaling is True
+    assert not second.metrics(X), "the metric is chosen already"
+    assert model.fitted_.family == first, "learning goes on with the family that was asked for"
+    assert model.t_ == N * model.passes_
+
+
+def test_the_metric_of_the_sample_is_the_models(problem):
+    estimator, X, y = problem
+    model = estimator.fit(X, y)
+    assert isinstance(model.fitted_.scaler, Weighted)
+    assert model.feature_importances_[[0, 1, 3]].sum() > 0.9
+
+
+def test_steps_may_be_chosen():
+    X, _ = rows()
+    y = 2.0 * (X[:, 0] > 0.3) * (X[:, 1] > -5) + (X[:, 3] > 0)
+    scaler = PistolRegressor(random_state=0).fit(X, y).fitted_.scaler
+    assert isinstance(scaler.scaler if isinstance(scaler, Weighted) else scaler, Stepped)
+
+
+def test_threads_do_not_matter(problem):
+    estimator, X, y = problem
+    one, three = (clone(estimator).set_params(n_jobs=n).fit(X, y) for n in (1, 3))
+    assert_array_equal(scores(one, X), scores(three, X))
+
+
+def test_weight_two_is_two_copies(problem):
+    estimator, X, y = problem
+    weight = np.where(np.arange(N) < 50, 2.0, 1.0)
+    weighted = clone(estimator).fit(X, y, sample_weight=weight)
+    copied = clone(estimator).fit(np.vstack([X, X[:50]]), np.append(y, y[:50]))
+    seeded = clone(estimator).set_params(random_state=1).fit(X, y, sample_weight=weight)
+    gap, usual = (np.abs(scores(m, X) - scores(copied, X)).mean() for m in (weighted, seeded))
+    assert gap < 0.2 * usual, "many passes make much of the last bits, so nearer is all there is"
+
+
+def test_learning_goes_on_after_it(problem):
+    estimator, X, y = problem
+    model = estimator.fit(X[:200], y[:200])
+    before = model.t_
+    assert model.partial_fit(X[200:], y[200:]).t_ == before + 40
+
+
+def test_what_needs_no_choice_has_one_race(monkeypatch):
+    monkeypatch.undo()
+    for options in ({"metric": False}, {"scaling": False}, {"kernel": "rbf"}):
+        assert not KernelFamily(**({"kernel": "auto"} | options)).limits.trial
+    assert KernelFamily("auto").limits.trial
