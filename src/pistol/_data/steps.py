@@ -28,8 +28,8 @@ from .scaling import GRAIN, plain
 RAMPS = 8  # beside a feature, at most
 HALF = 0.5  # the share of the variance of a feature that is given to its ramps
 KNOTS = 64  # between which ranks are on straight lines
-# Centres of ramps are multiples of 1 / CENTRES. Ramps are multiples of 1 / GRAIN, so their means are often
-# halfway between two of these, where the order of the rows would tell which of both is nearer.
+# Centres of ramps are multiples of 1 / CENTRES. Ramps are multiples of 1 / GRAIN, so their means are
+# often halfway between two of these, where the order of the rows would tell which one is nearer.
 CENTRES = 2.0**20
 ROUNDING = 1e-9  # a quantile that is a value up to rounding is this value
 

@@ -123,6 +123,10 @@ class Family(Protocol):
     def scalings(self, Z: Any, weight: Array, scaler: Any, rows: int) -> list[Any]:
         """Scalers that a race chooses from for so many rows, of which these are some, scaled."""
 
+    @property
+    def settled(self) -> Family:
+        """The family for rows whose scaling and metric are chosen already."""
+
     def compact(self, Z: Any) -> Any:
         """Scaled rows as they are kept where there are many."""
 

@@ -99,6 +99,11 @@ class LinearFamily:
         """The same: each column has a scale of its own."""
         return self
 
+    @property
+    def settled(self) -> LinearFamily:
+        """The same family: it has one scaling and no metric."""
+        return self
+
     def metrics(self, Z: Any) -> int:
         """Never: the weights of a linear model say it all."""
         return 0
