@@ -346,22 +346,35 @@ def test_too_little_memory_is_said():
         DaskPistolRegressor(random_state=0).fit(X.map_blocks(hungry, dtype=float), y)
 
 
-def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch):
-    model = DaskLinearPistolClassifier(random_state=0)
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        (KERNEL, "counting rows"),
+        (KERNEL, "choosing"),
+        (KERNEL, "learning cells"),
+        (LINEAR, "round 1"),
+    ],
+)
+def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch, name, step):
+    """Whatever the fit was waiting for; and the cluster can be used as before."""
+    model, rows = MODELS[name]
+    model, wait = clone(model), Run.finished
 
-    def interrupted(self, tasks, name):
-        self.start(tasks)
-        raise KeyboardInterrupt
+    def interrupted(self, futures, name):
+        if name == step:
+            raise KeyboardInterrupt
+        return wait(self, futures, name)
 
-    monkeypatch.setattr(Run, "done", interrupted)
-    X, y = lazy(*labelled())
+    monkeypatch.setattr(Run, "finished", interrupted)
+    X, y = lazy(*rows())
     with pytest.raises(KeyboardInterrupt):
         model.fit(slowly(X, 0.05), y)
     assert not hasattr(model, "fitted_")
-    deadline = time.time() + 5
+    deadline = time.time() + 20
     while any(client.processing().values()) and time.time() < deadline:
         time.sleep(0.05)
     assert not any(client.processing().values())
+    assert client.submit(sum, (1, 2), pure=False).result(timeout=20) == 3
 
 
 # Steps

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from .._data.blocks import Survey
 from .._data.targets import LogScaler
 from .._training import spread_cells as cells
+from .._training import spread_choice as choice
 from .._training import spread_linear as linear
 from .._training.fitted import Fitted
 from . import steps
@@ -41,7 +42,7 @@ def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
         [run.task("survey", 0, steps.survey_of, counts), sample], "counting rows"
     )
     survey = _checked(run.result(found))
-    user, (estimator, survey) = estimator, steps.weighted(estimator, survey)
+    user, (estimator, survey) = estimator, steps.weighted(steps.seeded(estimator), survey)
     total = steps.counts_of(survey)
     if run.fits(survey.bytes):
         blocks = run.done(read, "reading rows") if blocks is read else blocks
@@ -59,8 +60,8 @@ def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
         fitted = _linear(run, start, sample, known, estimator.passes, keep)
     else:
         _check_cells(estimator, total.rounds, limits.few)
-        start = run.task("choose", 0, steps.start_cells, estimator, limits, survey, sample)
-        fitted = _cells(run, start, sample, known)
+        start = run.task("scaling", 0, steps.start_cells, estimator, limits, survey, sample)
+        fitted = _cells(run, _choice(run, estimator, start), sample, known)
     return steps.as_plain(user, fitted)
 
 
@@ -98,14 +99,39 @@ def _check_cells(estimator: Any, rounds: int, few: int) -> None:
         )
 
 
-def _cells(run: Run, start: Any, sample: Any, blocks: list[_Block]) -> Fitted:
+def _choice(run: Run, estimator: Any, start: Any) -> Any:
+    """What the sample chooses: races in all scalings, side by side."""
+    some = run.task("some", 0, choice.Start.sample, start)
+    found = [run.task("search", i, choice.search, some, i) for i in range(choice.SCALINGS)]
+    return run.task("choose", 0, steps.settled, estimator, start, found)
+
+
+def _cells(run: Run, choose: Any, sample: Any, blocks: list[_Block]) -> Fitted:
     """One tree from a sample, rows to their groups, and each group learned where it is."""
-    ready, outline = run.done([start, run.task("outline", 0, steps.outline, start)], "choosing")
+    ready, *parts = run.start([choose, *_splits(run, choose, blocks)])
+    (outline,) = run.done([run.task("outline", 0, steps.outline, ready)], "choosing")
     groups, probed = run.result(outline)
-    parts = [
+    futures = _groups(run, ready, groups, probed, parts)
+    del parts  # rows that have come to their groups are not needed any more
+    chosen, *grown, known = run.gathered(run.finished([*futures, ready], "learning cells"))
+    starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
+    trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
+    fitted = cells.assembled(known.shared, chosen, trees)
+    return _adding_up(run, ready, fitted, sample)
+
+
+def _splits(run: Run, ready: Any, blocks: list[_Block]) -> list[Any]:
+    """The rows of each block by groups."""
+    return [
         run.task("split", i, steps.split, ready, block.rows, block.first, home=block.home)
         for i, block in enumerate(blocks)
     ]
+
+
+def _groups(
+    run: Run, ready: Any, groups: list[int], probed: list[int], parts: list[Any]
+) -> list[Any]:
+    """Submit the choice in cells, and what learns each group."""
 
     def rows(tree: int, group: int) -> list[Any]:
         return [
@@ -120,12 +146,7 @@ def _cells(run: Run, start: Any, sample: Any, blocks: list[_Block]) -> Fitted:
         run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, own)
         for (t, g), own in every.items()
     ]
-    futures = run.done([race, *tasks, ready], "learning cells")
-    chosen, *grown, known = run.gathered(futures)
-    starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
-    trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
-    fitted = cells.assembled(known.shared, chosen, trees)
-    return _adding_up(run, ready, fitted, sample)
+    return run.start([race, *tasks])
 
 
 def _adding_up(run: Run, ready: Any, fitted: Fitted, sample: Any) -> Fitted:

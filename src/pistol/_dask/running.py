@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from time import sleep, time
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -16,6 +17,7 @@ from distributed import Client, KilledWorker, as_completed
 from .memory import keeping
 
 ARITY = 16  # results that are merged at a time
+HEARD = 5.0  # seconds until the scheduler knows of what was submitted, at most
 HELD = 0.2  # of the memory of all workers may hold blocks between two steps
 
 _later = delayed(keeping, pure=False)
@@ -91,13 +93,32 @@ class Run:
 
     def done(self, tasks: Sequence[Any], name: str) -> list[Any]:
         """Submit tasks and wait for them; the results stay where they are."""
-        futures = self.start(tasks)
+        return self.finished(self.start(tasks), name)
+
+    def finished(self, futures: Sequence[Any], name: str) -> list[Any]:
+        """Wait for tasks that were submitted; the results stay where they are."""
         self.bar(name, 0, len(futures))
         for count, future in enumerate(as_completed(futures), 1):
             if future.status == "error":
                 future.result()
             self.bar(name, count, len(futures))
-        return futures
+        return list(futures)
+
+    def release(self) -> None:
+        """Nobody needs anything any more, so Dask drops what has not begun.
+
+        `Client.cancel` does not know of tasks in between that no future stands for, and fails. What
+        is released before the scheduler has heard of it would stay, so that is waited for.
+        """
+        futures = list(self.futures)
+        keys, scheduler = [future.key for future in futures], cast(Any, self.client.scheduler)
+        deadline = time() + HEARD
+        while self.client.status == "running" and time() < deadline:
+            if None not in self.client.sync(scheduler.get_task_status, keys=keys).values():
+                break
+            sleep(0.05)
+        for future in futures:
+            future.release()
 
     def result(self, future: Any) -> Any:
         """One result, brought to the client."""
@@ -151,13 +172,13 @@ def running(client: Client, bar: Callable[[str, int, int], None]) -> Iterator[Ru
     try:
         yield run
     except KilledWorker as error:
-        client.cancel(list(run.futures))
+        run.release()
         raise RuntimeError(_lost(error)) from error
     except MemoryError as error:
-        client.cancel(list(run.futures))
+        run.release()
         raise MemoryError(f"a worker had no memory left: {error}. {SMALLER}") from error
     except BaseException:
-        client.cancel(list(run.futures))
+        run.release()
         raise
 
 

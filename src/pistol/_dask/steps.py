@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_random_state, compute_class_weight
 
 from .._compiled.types import Array, read_only
 from .._data import blocks as counting
@@ -21,6 +22,7 @@ from .._data.tables import Table
 from .._data.validation import check_weight, usable
 from .._estimators.base import Begun, begin, settings_of
 from .._training import spread_cells as cells
+from .._training import spread_choice as choice
 from .._training import spread_linear as linear
 from .._training.families import Data
 from .._training.fitted import Counts, Fitted, calibrated
@@ -107,23 +109,34 @@ def _ends(begun: Begun, survey: Survey) -> Array | None:
     return None if survey.ends is None else begun.problem.task.encode(survey.ends)
 
 
+def seeded(estimator: Any) -> Any:
+    """An estimator like this one whose tasks draw the same numbers whenever they are computed."""
+    if isinstance(estimator.random_state, Integral):
+        return estimator
+    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return clone(estimator).set_params(random_state=seed)
+
+
 def one_thread(estimator: Any) -> Any:
     """An estimator like this one that keeps to its thread: Dask says what runs beside it."""
     own = clone(estimator)
     return own.set_params(n_jobs=1) if "n_jobs" in own.get_params() else own
 
 
-def start_cells(estimator: Any, limits: Limits, survey: Survey, sample: Sample) -> Ready:
-    """What a sample chooses for cells; the plan for all rows is that of one machine."""
-    alone = one_thread(estimator)
-    begun, total = _begun(alone, sample, survey), counts_of(survey)
+def start_cells(estimator: Any, limits: Limits, survey: Survey, sample: Sample) -> choice.Start:
+    """A sample from which cells are chosen; the plan for all rows is that of one machine."""
+    begun, total = _begun(one_thread(estimator), sample, survey), counts_of(survey)
     data = begun.data
     shape = data.X.shape[1], data.Y.shape[1]
     plan = make_plan(total.rounds, estimator.passes, estimator.orders, limits, *shape)
-    shared = cells.choose(
+    return choice.begin_choice(
         data, begun.problem, begun.setup, plan, total, survey.weight, _ends(begun, survey)
     )
-    return Ready(estimator, shared)
+
+
+def settled(estimator: Any, start: choice.Start, found: Sequence[Any]) -> Ready:
+    """What races in all scalings have chosen."""
+    return Ready(estimator, choice.settled(start, found))
 
 
 def start_linear(estimator: Any, survey: Survey, sample: Sample) -> Ready:
