@@ -102,7 +102,10 @@ def _check_cells(estimator: Any, rounds: int, few: int) -> None:
 def _choice(run: Run, estimator: Any, start: Any) -> Any:
     """What the sample chooses: races in all scalings, side by side."""
     some = run.task("some", 0, choice.Start.sample, start)
-    found = [run.task("search", i, choice.search, some, i) for i in range(choice.SCALINGS)]
+    found = [
+        run.task("search", i, choice.search, some, i, home=home)
+        for i, home in enumerate(run.apart(choice.SCALINGS))
+    ]
     return run.task("choose", 0, steps.settled, estimator, start, found)
 
 
@@ -111,9 +114,16 @@ def _cells(run: Run, choose: Any, sample: Any, blocks: list[_Block]) -> Fitted:
     ready, *parts = run.start([choose, *_splits(run, choose, blocks)])
     (outline,) = run.done([run.task("outline", 0, steps.outline, ready)], "choosing")
     groups, probed = run.result(outline)
-    futures = _groups(run, ready, groups, probed, parts)
-    del parts  # rows that have come to their groups are not needed any more
-    chosen, *grown, known = run.gathered(run.finished([*futures, ready], "learning cells"))
+    split = _Split(run, run.finished(parts, "dividing rows"))
+    race = _raced(run, ready, probed, split)
+    tasks = [
+        run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, split.rows("pick", t, g))
+        for t, count in enumerate(groups)
+        for g in range(count)
+    ]
+    futures = run.start(tasks)
+    del parts, split, tasks  # rows that have come to their groups are not needed any more
+    chosen, known, *grown = run.gathered(run.finished([race, ready, *futures], "learning cells"))
     starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
     trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
     fitted = cells.assembled(known.shared, chosen, trees)
@@ -128,25 +138,30 @@ def _splits(run: Run, ready: Any, blocks: list[_Block]) -> list[Any]:
     ]
 
 
-def _groups(
-    run: Run, ready: Any, groups: list[int], probed: list[int], parts: list[Any]
-) -> list[Any]:
-    """Submit the choice in cells, and what learns each group."""
+class _Split:
+    """Blocks divided into groups. One task takes the rows of a group from all blocks of a worker."""
 
-    def rows(tree: int, group: int) -> list[Any]:
+    def __init__(self, run: Run, parts: list[Any]) -> None:
+        self.run, self.parts, self.places = run, parts, run.places(parts)
+
+    def rows(self, name: str, tree: int, group: int) -> list[Any]:
+        """The rows of one group, from each worker."""
         return [
-            run.task("pick", f"{tree}-{group}-{i}", steps.pick, part, tree, group)
-            for i, part in enumerate(parts)
-        ]
+            self.run.task(
+                name, f"{tree}-{group}-{at[0]}",
+                steps.pick, at, [self.parts[i] for i in at], tree, group, home=home,
+            )
+            for home, at in self.places.items()
+        ]  # fmt: skip
 
-    every = {(t, g): rows(t, g) for t, count in enumerate(groups) for g in range(count)}
-    probes = [run.task("probe", g, steps.probe, ready, g, every[0, g]) for g in probed]
-    race = run.task("race", 0, steps.race, ready, probes)
-    tasks = [
-        run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, own)
-        for (t, g), own in every.items()
+
+def _raced(run: Run, ready: Any, probed: list[int], split: _Split) -> Any:
+    """Begin the race in some cells; what learns all cells is written down meanwhile."""
+    probes = [
+        run.task("probe", g, steps.probe, ready, g, split.rows("glimpse", 0, g)) for g in probed
     ]
-    return run.start([race, *tasks])
+    (race,) = run.start([run.task("race", 0, steps.race, ready, probes)])
+    return race
 
 
 def _adding_up(run: Run, ready: Any, fitted: Fitted, sample: Any) -> Fitted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from time import sleep, time
@@ -69,6 +70,26 @@ class Run:
         if not any(found.values()) or "workers" in get_annotations():
             return [None] * len(parts)
         return shared_out([found[key] for key in keys], self.client.nthreads())
+
+    def places(self, futures: Sequence[Any]) -> dict[str | None, list[int]]:
+        """Which of these results each worker has; None has those that were just lost."""
+        scheduler: Any = self.client.scheduler
+        found = self.client.sync(scheduler.who_has, keys=[future.key for future in futures])
+        places: dict[str | None, list[int]] = {}
+        for number, future in enumerate(futures):
+            there = min(found[future.key], default=None)
+            places.setdefault(there, []).append(number)
+        return places
+
+    def apart(self, n: int) -> list[str | None]:
+        """A worker for each of a few long tasks. Dask alone would begin them where their input is.
+
+        None where the user has said which workers to use.
+        """
+        if "workers" in get_annotations():
+            return [None] * n
+        known = self.client.nthreads()
+        return list(itertools.islice(itertools.cycle(known or [None]), n))
 
     def merged(self, name: str, merge: Callable[..., Any], parts: Sequence[Any]) -> list[Any]:
         """Fewer results of many: a few that follow each other are merged into one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -185,14 +186,26 @@ def split(ready: Ready, block: Chunk, first: int) -> list[dict[int, cells.Rows]]
     return cells.split(ready.shared, rows_of(ready, block, first))
 
 
-def pick(parts: list[dict[int, cells.Rows]], tree: int, group: int) -> cells.Rows | None:
-    """The rows of one group."""
-    return parts[tree].get(group)
+Part = tuple[int, cells.Rows]  # the number of a block, and some of its rows
 
 
-def probe(ready: Ready, group: int, parts: Sequence[Any]) -> Any:
+def pick(
+    numbers: Sequence[int], parts: Sequence[list[dict[int, cells.Rows]]], tree: int, group: int
+) -> list[Part]:
+    """The rows of one group in the blocks with these numbers."""
+    each = zip(numbers, (part[tree].get(group) for part in parts), strict=True)
+    return [(number, rows) for number, rows in each if rows is not None]
+
+
+def _in_order(picked: Sequence[Sequence[Part]]) -> list[cells.Rows]:
+    """The rows in the order of the blocks, wherever they come from."""
+    parts = [part for some in picked for part in some]
+    return [rows for _, rows in sorted(parts, key=itemgetter(0))]
+
+
+def probe(ready: Ready, group: int, picked: Sequence[Sequence[Part]]) -> Any:
     """A cell of a group."""
-    there = [part for part in parts if part is not None]
+    there = _in_order(picked)
     return cells.probe(ready.shared, group, there) if there else None
 
 
@@ -203,11 +216,10 @@ def race(ready: Ready, probes: Sequence[Any]) -> Any:
 
 
 def learn_group(
-    ready: Ready, chosen: Any, tree: int, group: int, parts: Sequence[Any]
+    ready: Ready, chosen: Any, tree: int, group: int, picked: Sequence[Sequence[Part]]
 ) -> cells.Grown:
     """Learn all cells of a group."""
-    there = [part for part in parts if part is not None]
-    return cells.learn_group(ready.shared, chosen, tree, group, there)
+    return cells.learn_group(ready.shared, chosen, tree, group, _in_order(picked))
 
 
 # Linear models
