@@ -123,7 +123,7 @@ def _cells(run: Run, choose: Any, sample: Any, blocks: list[_Block]) -> Fitted:
     ]
     futures = run.start(tasks)
     del parts, split, tasks  # rows that have come to their groups are not needed any more
-    chosen, known, *grown = run.gathered(run.finished([race, ready, *futures], "learning cells"))
+    chosen, known, *grown = run.gathered([race, ready, *futures], "learning cells")
     starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
     trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
     fitted = cells.assembled(known.shared, chosen, trees)
@@ -195,7 +195,7 @@ def _linear(
         if gain < linear.GAIN and passes == "auto":
             break
     assert best is not None
-    known, told, last = run.gathered([ready, first, best.mean])
+    known, told, last = (run.result(future) for future in (ready, first, best.mean))
     fitted = linear.finished(known.shared, told, last.weights, best.turns)
     return _adding_up(run, ready, fitted, sample)
 

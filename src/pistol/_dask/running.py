@@ -147,11 +147,14 @@ class Run:
         self.client_bytes += _size(found)
         return found
 
-    def gathered(self, futures: Sequence[Any]) -> list[Any]:
-        """Results, brought to the client."""
-        found = self.client.gather(list(futures))
-        self.client_bytes += _size(found)
-        return found
+    def gathered(self, futures: Sequence[Any], name: str) -> list[Any]:
+        """Results, each brought to the client as soon as it is there."""
+        found: dict[Any, Any] = {}
+        self.bar(name, 0, len(futures))
+        for count, future in enumerate(as_completed(futures), 1):
+            found[future.key] = self.result(future)
+            self.bar(name, count, len(futures))
+        return [found[future.key] for future in futures]
 
     def fits(self, size: float | None) -> bool:
         """Whether blocks of so many bytes may stay in the memory of the workers."""
