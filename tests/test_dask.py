@@ -21,7 +21,7 @@ import pandas as pd  # noqa: E402
 from dask import delayed  # noqa: E402
 
 import pistol  # noqa: E402
-from pistol._dask import memory  # noqa: E402
+from pistol._dask import memory, steps  # noqa: E402
 from pistol._dask.running import Run, shared_out  # noqa: E402
 from pistol._data import blocks as _blocks  # noqa: E402
 from pistol._data.files.basics import Chunk  # noqa: E402
@@ -357,15 +357,18 @@ def test_too_little_memory_is_said():
 )
 def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch, name, step):
     """Whatever the fit was waiting for; and the cluster can be used as before."""
-    model, rows = MODELS[name]
-    model, wait = clone(model), Run.finished
+    model, rows = clone(MODELS[name][0]), MODELS[name][1]
 
-    def interrupted(self, futures, name):
-        if name == step:
-            raise KeyboardInterrupt
-        return wait(self, futures, name)
+    def interrupted(wait):
+        def begin(self, futures, name):
+            if name == step:
+                raise KeyboardInterrupt
+            return wait(self, futures, name)
 
-    monkeypatch.setattr(Run, "finished", interrupted)
+        return begin
+
+    for wait in (Run.finished, Run.gathered):
+        monkeypatch.setattr(Run, wait.__name__, interrupted(wait))
     X, y = lazy(*rows())
     with pytest.raises(KeyboardInterrupt):
         model.fit(slowly(X, 0.05), y)
@@ -394,6 +397,16 @@ def test_threads_of_one_process_give_the_same(fitted, name):
     X, y = rows()
     assert_same(again.to_local().predict(X), fitted[name].to_local().predict(X))
     assert score == pytest.approx(again.to_local().score(X, y))
+
+
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(7)], ids=["none", "state"])
+def test_tasks_that_are_computed_again_draw_the_same(seed):
+    """The client draws one seed for all of them; the user's own parameter stays as it is."""
+    model = DaskPistolRegressor(random_state=seed, metric=False).fit(*lazy(*table()))
+    assert model.fitted_.settings["random_state"] is seed
+    drawn = steps.seeded(pistol.PistolRegressor(random_state=seed)).random_state
+    assert isinstance(drawn, int)
+    assert steps.seeded(pistol.PistolRegressor(random_state=drawn)).random_state == drawn
 
 
 def test_a_part_stays_with_who_has_it_up_to_a_share():

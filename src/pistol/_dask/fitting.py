@@ -114,15 +114,16 @@ def _cells(run: Run, choose: Any, sample: Any, blocks: list[_Block]) -> Fitted:
     ready, *parts = run.start([choose, *_splits(run, choose, blocks)])
     (outline,) = run.done([run.task("outline", 0, steps.outline, ready)], "choosing")
     groups, probed = run.result(outline)
-    split = _Split(run, run.finished(parts, "dividing rows"))
-    race = _raced(run, ready, probed, split)
-    tasks = [
-        run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, split.rows("pick", t, g))
-        for t, count in enumerate(groups)
-        for g in range(count)
-    ]
-    futures = run.start(tasks)
-    del parts, split, tasks  # rows that have come to their groups are not needed any more
+    rows = _picked(run, groups, run.finished(parts, "dividing rows"))
+    probes = [run.task("probe", g, steps.probe, ready, g, rows[0, g]) for g in probed]
+    (race,) = run.start([run.task("race", 0, steps.race, ready, probes)])
+    futures = run.start(
+        [
+            run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, own)
+            for (t, g), own in rows.items()
+        ]
+    )
+    del parts, rows, probes  # rows of groups that are learned are not needed any more
     chosen, known, *grown = run.gathered([race, ready, *futures], "learning cells")
     starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
     trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
@@ -138,30 +139,22 @@ def _splits(run: Run, ready: Any, blocks: list[_Block]) -> list[Any]:
     ]
 
 
-class _Split:
-    """Blocks divided into groups. One task takes the rows of a group from all blocks of a worker."""
+def _picked(run: Run, groups: list[int], parts: list[Any]) -> dict[tuple[int, int], list[Any]]:
+    """The rows of each group of each tree: one result per worker, from all blocks that it has.
 
-    def __init__(self, run: Run, parts: list[Any]) -> None:
-        self.run, self.parts, self.places = run, parts, run.places(parts)
-
-    def rows(self, name: str, tree: int, group: int) -> list[Any]:
-        """The rows of one group, from each worker."""
-        return [
-            self.run.task(
-                name, f"{tree}-{group}-{at[0]}",
-                steps.pick, at, [self.parts[i] for i in at], tree, group, home=home,
-            )
-            for home, at in self.places.items()
-        ]  # fmt: skip
-
-
-def _raced(run: Run, ready: Any, probed: list[int], split: _Split) -> Any:
-    """Begin the race in some cells; what learns all cells is written down meanwhile."""
-    probes = [
-        run.task("probe", g, steps.probe, ready, g, split.rows("glimpse", 0, g)) for g in probed
+    This is submitted while nobody is busy, so nobody takes it over from who has the blocks.
+    """
+    places = run.places(parts)
+    every = [(t, g) for t, count in enumerate(groups) for g in range(count)]
+    tasks = [
+        run.task(
+            "pick", f"{t}-{g}-{at[0]}", steps.pick, at, [parts[i] for i in at], t, g, home=home
+        )
+        for t, g in every
+        for home, at in places.items()
     ]
-    (race,) = run.start([run.task("race", 0, steps.race, ready, probes)])
-    return race
+    futures, n = run.start(tasks), len(places)
+    return {group: futures[n * i : n * (i + 1)] for i, group in enumerate(every)}
 
 
 def _adding_up(run: Run, ready: Any, fitted: Fitted, sample: Any) -> Fitted:
