@@ -21,7 +21,7 @@ import pandas as pd  # noqa: E402
 from dask import delayed  # noqa: E402
 
 import pistol  # noqa: E402
-from pistol._dask import memory  # noqa: E402
+from pistol._dask import memory, steps  # noqa: E402
 from pistol._dask.running import Run, shared_out  # noqa: E402
 from pistol._data import blocks as _blocks  # noqa: E402
 from pistol._data.files.basics import Chunk  # noqa: E402
@@ -346,22 +346,38 @@ def test_too_little_memory_is_said():
         DaskPistolRegressor(random_state=0).fit(X.map_blocks(hungry, dtype=float), y)
 
 
-def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch):
-    model = DaskLinearPistolClassifier(random_state=0)
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        (KERNEL, "counting rows"),
+        (KERNEL, "choosing"),
+        (KERNEL, "learning cells"),
+        (LINEAR, "round 1"),
+    ],
+)
+def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch, name, step):
+    """Whatever the fit was waiting for; and the cluster can be used as before."""
+    model, rows = clone(MODELS[name][0]), MODELS[name][1]
 
-    def interrupted(self, tasks, name):
-        self.start(tasks)
-        raise KeyboardInterrupt
+    def interrupted(wait):
+        def begin(self, futures, name):
+            if name == step:
+                raise KeyboardInterrupt
+            return wait(self, futures, name)
 
-    monkeypatch.setattr(Run, "done", interrupted)
-    X, y = lazy(*labelled())
+        return begin
+
+    for wait in (Run.finished, Run.gathered):
+        monkeypatch.setattr(Run, wait.__name__, interrupted(wait))
+    X, y = lazy(*rows())
     with pytest.raises(KeyboardInterrupt):
         model.fit(slowly(X, 0.05), y)
     assert not hasattr(model, "fitted_")
-    deadline = time.time() + 5
+    deadline = time.time() + 20
     while any(client.processing().values()) and time.time() < deadline:
         time.sleep(0.05)
     assert not any(client.processing().values())
+    assert client.submit(sum, (1, 2), pure=False).result(timeout=20) == 3
 
 
 # Steps
@@ -381,6 +397,16 @@ def test_threads_of_one_process_give_the_same(fitted, name):
     X, y = rows()
     assert_same(again.to_local().predict(X), fitted[name].to_local().predict(X))
     assert score == pytest.approx(again.to_local().score(X, y))
+
+
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(7)], ids=["none", "state"])
+def test_tasks_that_are_computed_again_draw_the_same(seed):
+    """The client draws one seed for all of them; the user's own parameter stays as it is."""
+    model = DaskPistolRegressor(random_state=seed, metric=False).fit(*lazy(*table()))
+    assert model.fitted_.settings["random_state"] is seed
+    drawn = steps.seeded(pistol.PistolRegressor(random_state=seed)).random_state
+    assert isinstance(drawn, int)
+    assert steps.seeded(pistol.PistolRegressor(random_state=drawn)).random_state == drawn
 
 
 def test_a_part_stays_with_who_has_it_up_to_a_share():

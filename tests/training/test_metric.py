@@ -14,6 +14,7 @@ from pistol._data.ordering import Rounds
 from pistol._data.scaling import Unscaled
 from pistol._learners import Rule
 from pistol._training import batch, families, kernel_family, metric
+from pistol._training.metric import Ways, best_way
 from pistol._training.race import Contest, Folds
 from pistol.losses import REGRESSION_LOSSES
 
@@ -29,9 +30,9 @@ def found(monkeypatch):
     """Fit a model; the weights that the folds found in each round, and the race's contest."""
     seen = []
 
-    def levels(contest, *rest):
-        for level in metric.levels(contest, *rest):
-            seen.append((contest, level))
+    def levels(ways):
+        for level in metric.levels(ways):
+            seen.append((ways.contest, level))
             yield level
 
     monkeypatch.setattr(batch, "levels", levels)
@@ -69,7 +70,7 @@ def test_targets_of_held_out_rows_do_not_change_the_metric_of_their_fold():
             falling = count(0, -1)  # every race beats the one before
             contest = Contest(data.Y, folds, lambda P, falling=falling: next(falling), threads)
             family = kernel_family.KernelFamily("auto")
-            every = metric.levels(contest, family, data, [Unscaled(4)], rule, 8)
+            every = metric.levels(Ways(contest, family, data, [Unscaled(4)], rule, 8))
             weights.append(next(lv.weights for lv in every if lv.weights is not None))
     assert_array_equal(weights[0][0], weights[1][0])
     assert (weights[0][1] != weights[1][1]).any()
@@ -158,3 +159,37 @@ def test_a_metric_makes_streams_better():
     rows, targets = product(1000, useless=10, seed=3)
     ours, plain = (np.abs(m.predict(rows) - targets).mean() for m in (with_it, without))
     assert ours < 0.7 * plain
+
+
+def stairs(n=240, seed=0):
+    """Ramps say more than the feature."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (n, 3))
+    return X, np.floor(4 * X[:, 0])
+
+
+@pytest.mark.parametrize("rows", [product(n=150, useless=2), stairs()], ids=["product", "stairs"])
+@pytest.mark.parametrize("metric", [False, True])
+def test_scalings_that_race_alone_come_to_the_same(rows, metric, monkeypatch):
+    """So they may do so on several machines."""
+    given = []
+    levels = batch.levels
+    monkeypatch.setattr(batch, "levels", lambda ways: (given.append(ways), levels(ways))[1])
+    PistolRegressor(random_state=0, metric=metric, n_jobs=1).fit(*rows)
+    (ways,) = given
+    assert len(ways.scalers) == 2
+    *_, expected = levels(ways)
+    alone = [list(ways.alone(number)) for number in range(2)]
+    found = alone[best_way([[level.best.best for level in each] for each in alone])][-1]
+    assert found.best.best == expected.best.best
+    assert found.best.number == expected.best.number
+    assert found.best.passes == expected.best.passes
+    assert found.scaler is expected.scaler
+    assert_array_equal(found.best.held_out, expected.best.held_out)
+
+
+def test_a_scaling_that_drops_out_is_not_the_best():
+    """Behind after the first race, or after that in the metric."""
+    assert best_way([(1.0, 0.9, 0.8), (1.09, 0.9, 0.7)]) == 1
+    assert best_way([(1.0, 0.9, 0.8), (1.2, 0.9, 0.7)]) == 0
+    assert best_way([(1.0, 0.9, 0.8), (1.09, 1.0, 0.7)]) == 0
+    assert best_way([(-1.0, -1.0, -1.0), (-1.0, -1.0, -1.0)]) == 0

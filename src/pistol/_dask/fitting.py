@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from .._data.blocks import Survey
 from .._data.targets import LogScaler
 from .._training import spread_cells as cells
+from .._training import spread_choice as choice
 from .._training import spread_linear as linear
 from .._training.fitted import Fitted
 from . import steps
@@ -41,7 +42,7 @@ def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
         [run.task("survey", 0, steps.survey_of, counts), sample], "counting rows"
     )
     survey = _checked(run.result(found))
-    user, (estimator, survey) = estimator, steps.weighted(estimator, survey)
+    user, (estimator, survey) = estimator, steps.weighted(steps.seeded(estimator), survey)
     total = steps.counts_of(survey)
     if run.fits(survey.bytes):
         blocks = run.done(read, "reading rows") if blocks is read else blocks
@@ -59,8 +60,8 @@ def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
         fitted = _linear(run, start, sample, known, estimator.passes, keep)
     else:
         _check_cells(estimator, total.rounds, limits.few)
-        start = run.task("choose", 0, steps.start_cells, estimator, limits, survey, sample)
-        fitted = _cells(run, start, sample, known)
+        start = run.task("scaling", 0, steps.start_cells, estimator, limits, survey, sample)
+        fitted = _cells(run, _choice(run, estimator, start), sample, known)
     return steps.as_plain(user, fitted)
 
 
@@ -98,34 +99,62 @@ def _check_cells(estimator: Any, rounds: int, few: int) -> None:
         )
 
 
-def _cells(run: Run, start: Any, sample: Any, blocks: list[_Block]) -> Fitted:
+def _choice(run: Run, estimator: Any, start: Any) -> Any:
+    """What the sample chooses: races in all scalings, side by side."""
+    some = run.task("some", 0, choice.Start.sample, start)
+    found = [
+        run.task("search", i, choice.search, some, i, home=home)
+        for i, home in enumerate(run.apart(choice.SCALINGS))
+    ]
+    return run.task("choose", 0, steps.settled, estimator, start, found)
+
+
+def _cells(run: Run, choose: Any, sample: Any, blocks: list[_Block]) -> Fitted:
     """One tree from a sample, rows to their groups, and each group learned where it is."""
-    ready, outline = run.done([start, run.task("outline", 0, steps.outline, start)], "choosing")
+    ready, *parts = run.start([choose, *_splits(run, choose, blocks)])
+    (outline,) = run.done([run.task("outline", 0, steps.outline, ready)], "choosing")
     groups, probed = run.result(outline)
-    parts = [
-        run.task("split", i, steps.split, ready, block.rows, block.first, home=block.home)
-        for i, block in enumerate(blocks)
-    ]
-
-    def rows(tree: int, group: int) -> list[Any]:
-        return [
-            run.task("pick", f"{tree}-{group}-{i}", steps.pick, part, tree, group)
-            for i, part in enumerate(parts)
+    rows = _picked(run, groups, run.finished(parts, "dividing rows"))
+    probes = [run.task("probe", g, steps.probe, ready, g, rows[0, g]) for g in probed]
+    (race,) = run.start([run.task("race", 0, steps.race, ready, probes)])
+    futures = run.start(
+        [
+            run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, own)
+            for (t, g), own in rows.items()
         ]
-
-    every = {(t, g): rows(t, g) for t, count in enumerate(groups) for g in range(count)}
-    probes = [run.task("probe", g, steps.probe, ready, g, every[0, g]) for g in probed]
-    race = run.task("race", 0, steps.race, ready, probes)
-    tasks = [
-        run.task("cell", f"{t}-{g}", steps.learn_group, ready, race, t, g, own)
-        for (t, g), own in every.items()
-    ]
-    futures = run.done([race, *tasks, ready], "learning cells")
-    chosen, *grown, known = run.gathered(futures)
+    )
+    del parts, rows, probes  # rows of groups that are learned are not needed any more
+    chosen, known, *grown = run.gathered([race, ready, *futures], "learning cells")
     starts = [0, *[sum(groups[: t + 1]) for t in range(len(groups))]]
     trees = [grown[a:b] for a, b in itertools.pairwise(starts)]
     fitted = cells.assembled(known.shared, chosen, trees)
     return _adding_up(run, ready, fitted, sample)
+
+
+def _splits(run: Run, ready: Any, blocks: list[_Block]) -> list[Any]:
+    """The rows of each block by groups."""
+    return [
+        run.task("split", i, steps.split, ready, block.rows, block.first, home=block.home)
+        for i, block in enumerate(blocks)
+    ]
+
+
+def _picked(run: Run, groups: list[int], parts: list[Any]) -> dict[tuple[int, int], list[Any]]:
+    """The rows of each group of each tree: one result per worker, from all blocks that it has.
+
+    This is submitted while nobody is busy, so nobody takes it over from who has the blocks.
+    """
+    places = run.places(parts)
+    every = [(t, g) for t, count in enumerate(groups) for g in range(count)]
+    tasks = [
+        run.task(
+            "pick", f"{t}-{g}-{at[0]}", steps.pick, at, [parts[i] for i in at], t, g, home=home
+        )
+        for t, g in every
+        for home, at in places.items()
+    ]
+    futures, n = run.start(tasks), len(places)
+    return {group: futures[n * i : n * (i + 1)] for i, group in enumerate(every)}
 
 
 def _adding_up(run: Run, ready: Any, fitted: Fitted, sample: Any) -> Fitted:
@@ -159,7 +188,7 @@ def _linear(
         if gain < linear.GAIN and passes == "auto":
             break
     assert best is not None
-    known, told, last = run.gathered([ready, first, best.mean])
+    known, told, last = (run.result(future) for future in (ready, first, best.mean))
     fitted = linear.finished(known.shared, told, last.weights, best.turns)
     return _adding_up(run, ready, fitted, sample)
 

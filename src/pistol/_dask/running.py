@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from time import sleep, time
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -16,6 +18,7 @@ from distributed import Client, KilledWorker, as_completed
 from .memory import keeping
 
 ARITY = 16  # results that are merged at a time
+HEARD = 5.0  # seconds until the scheduler knows of what was submitted, at most
 HELD = 0.2  # of the memory of all workers may hold blocks between two steps
 
 _later = delayed(keeping, pure=False)
@@ -68,6 +71,26 @@ class Run:
             return [None] * len(parts)
         return shared_out([found[key] for key in keys], self.client.nthreads())
 
+    def places(self, futures: Sequence[Any]) -> dict[str | None, list[int]]:
+        """Which of these results each worker has; None has those that were just lost."""
+        scheduler: Any = self.client.scheduler
+        found = self.client.sync(scheduler.who_has, keys=[future.key for future in futures])
+        places: dict[str | None, list[int]] = {}
+        for number, future in enumerate(futures):
+            there = min(found[future.key], default=None)
+            places.setdefault(there, []).append(number)
+        return places
+
+    def apart(self, n: int) -> list[str | None]:
+        """A worker for each of a few long tasks. Dask alone would begin them where their input is.
+
+        None where the user has said which workers to use.
+        """
+        if "workers" in get_annotations():
+            return [None] * n
+        known = self.client.nthreads()
+        return list(itertools.islice(itertools.cycle(known or [None]), n))
+
     def merged(self, name: str, merge: Callable[..., Any], parts: Sequence[Any]) -> list[Any]:
         """Fewer results of many: a few that follow each other are merged into one."""
         return [
@@ -91,13 +114,32 @@ class Run:
 
     def done(self, tasks: Sequence[Any], name: str) -> list[Any]:
         """Submit tasks and wait for them; the results stay where they are."""
-        futures = self.start(tasks)
+        return self.finished(self.start(tasks), name)
+
+    def finished(self, futures: Sequence[Any], name: str) -> list[Any]:
+        """Wait for tasks that were submitted; the results stay where they are."""
         self.bar(name, 0, len(futures))
         for count, future in enumerate(as_completed(futures), 1):
             if future.status == "error":
                 future.result()
             self.bar(name, count, len(futures))
-        return futures
+        return list(futures)
+
+    def release(self) -> None:
+        """Nobody needs anything any more, so Dask drops what has not begun.
+
+        `Client.cancel` does not know of tasks in between that no future stands for, and fails. What
+        is released before the scheduler has heard of it would stay, so that is waited for.
+        """
+        futures = list(self.futures)
+        keys, scheduler = [future.key for future in futures], cast(Any, self.client.scheduler)
+        deadline = time() + HEARD
+        while self.client.status == "running" and time() < deadline:
+            if None not in self.client.sync(scheduler.get_task_status, keys=keys).values():
+                break
+            sleep(0.05)
+        for future in futures:
+            future.release()
 
     def result(self, future: Any) -> Any:
         """One result, brought to the client."""
@@ -105,11 +147,14 @@ class Run:
         self.client_bytes += _size(found)
         return found
 
-    def gathered(self, futures: Sequence[Any]) -> list[Any]:
-        """Results, brought to the client."""
-        found = self.client.gather(list(futures))
-        self.client_bytes += _size(found)
-        return found
+    def gathered(self, futures: Sequence[Any], name: str) -> list[Any]:
+        """Results, each brought to the client as soon as it is there."""
+        found: dict[Any, Any] = {}
+        self.bar(name, 0, len(futures))
+        for count, future in enumerate(as_completed(futures), 1):
+            found[future.key] = self.result(future)
+            self.bar(name, count, len(futures))
+        return [found[future.key] for future in futures]
 
     def fits(self, size: float | None) -> bool:
         """Whether blocks of so many bytes may stay in the memory of the workers."""
@@ -151,13 +196,13 @@ def running(client: Client, bar: Callable[[str, int, int], None]) -> Iterator[Ru
     try:
         yield run
     except KilledWorker as error:
-        client.cancel(list(run.futures))
+        run.release()
         raise RuntimeError(_lost(error)) from error
     except MemoryError as error:
-        client.cancel(list(run.futures))
+        run.release()
         raise MemoryError(f"a worker had no memory left: {error}. {SMALLER}") from error
     except BaseException:
-        client.cancel(list(run.futures))
+        run.release()
         raise
 
 

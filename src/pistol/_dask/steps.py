@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_random_state, compute_class_weight
 
 from .._compiled.types import Array, read_only
 from .._data import blocks as counting
@@ -21,6 +23,7 @@ from .._data.tables import Table
 from .._data.validation import check_weight, usable
 from .._estimators.base import Begun, begin, settings_of
 from .._training import spread_cells as cells
+from .._training import spread_choice as choice
 from .._training import spread_linear as linear
 from .._training.families import Data
 from .._training.fitted import Counts, Fitted, calibrated
@@ -107,23 +110,34 @@ def _ends(begun: Begun, survey: Survey) -> Array | None:
     return None if survey.ends is None else begun.problem.task.encode(survey.ends)
 
 
+def seeded(estimator: Any) -> Any:
+    """An estimator like this one whose tasks draw the same numbers whenever they are computed."""
+    if isinstance(estimator.random_state, Integral):
+        return estimator
+    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return clone(estimator).set_params(random_state=seed)
+
+
 def one_thread(estimator: Any) -> Any:
     """An estimator like this one that keeps to its thread: Dask says what runs beside it."""
     own = clone(estimator)
     return own.set_params(n_jobs=1) if "n_jobs" in own.get_params() else own
 
 
-def start_cells(estimator: Any, limits: Limits, survey: Survey, sample: Sample) -> Ready:
-    """What a sample chooses for cells; the plan for all rows is that of one machine."""
-    alone = one_thread(estimator)
-    begun, total = _begun(alone, sample, survey), counts_of(survey)
+def start_cells(estimator: Any, limits: Limits, survey: Survey, sample: Sample) -> choice.Start:
+    """A sample from which cells are chosen; the plan for all rows is that of one machine."""
+    begun, total = _begun(one_thread(estimator), sample, survey), counts_of(survey)
     data = begun.data
     shape = data.X.shape[1], data.Y.shape[1]
     plan = make_plan(total.rounds, estimator.passes, estimator.orders, limits, *shape)
-    shared = cells.choose(
+    return choice.begin_choice(
         data, begun.problem, begun.setup, plan, total, survey.weight, _ends(begun, survey)
     )
-    return Ready(estimator, shared)
+
+
+def settled(estimator: Any, start: choice.Start, found: Sequence[Any]) -> Ready:
+    """What races in all scalings have chosen."""
+    return Ready(estimator, choice.settled(start, found))
 
 
 def start_linear(estimator: Any, survey: Survey, sample: Sample) -> Ready:
@@ -172,14 +186,26 @@ def split(ready: Ready, block: Chunk, first: int) -> list[dict[int, cells.Rows]]
     return cells.split(ready.shared, rows_of(ready, block, first))
 
 
-def pick(parts: list[dict[int, cells.Rows]], tree: int, group: int) -> cells.Rows | None:
-    """The rows of one group."""
-    return parts[tree].get(group)
+Part = tuple[int, cells.Rows]  # the number of a block, and some of its rows
 
 
-def probe(ready: Ready, group: int, parts: Sequence[Any]) -> Any:
+def pick(
+    numbers: Sequence[int], parts: Sequence[list[dict[int, cells.Rows]]], tree: int, group: int
+) -> list[Part]:
+    """The rows of one group in the blocks with these numbers."""
+    each = zip(numbers, (part[tree].get(group) for part in parts), strict=True)
+    return [(number, rows) for number, rows in each if rows is not None]
+
+
+def _in_order(picked: Sequence[Sequence[Part]]) -> list[cells.Rows]:
+    """The rows in the order of the blocks, wherever they come from."""
+    parts = [part for some in picked for part in some]
+    return [rows for _, rows in sorted(parts, key=itemgetter(0))]
+
+
+def probe(ready: Ready, group: int, picked: Sequence[Sequence[Part]]) -> Any:
     """A cell of a group."""
-    there = [part for part in parts if part is not None]
+    there = _in_order(picked)
     return cells.probe(ready.shared, group, there) if there else None
 
 
@@ -190,11 +216,10 @@ def race(ready: Ready, probes: Sequence[Any]) -> Any:
 
 
 def learn_group(
-    ready: Ready, chosen: Any, tree: int, group: int, parts: Sequence[Any]
+    ready: Ready, chosen: Any, tree: int, group: int, picked: Sequence[Sequence[Part]]
 ) -> cells.Grown:
     """Learn all cells of a group."""
-    there = [part for part in parts if part is not None]
-    return cells.learn_group(ready.shared, chosen, tree, group, there)
+    return cells.learn_group(ready.shared, chosen, tree, group, _in_order(picked))
 
 
 # Linear models

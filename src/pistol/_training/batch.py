@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled.threads import one_blas_thread, workers
+from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE
 from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
@@ -17,7 +17,7 @@ from .._learners import Chunk, Rule
 from .cells import learn_cells
 from .families import Candidate, Data
 from .fitted import Counts, Fitted, Online, learned_before
-from .metric import Level, levels
+from .metric import Level, Ways, levels
 from .plan import Plan, Race, make_plan
 from .race import Contest, Folds, Racer, assign_folds
 from .stream import begin_stream, learn_stream
@@ -102,11 +102,14 @@ def scaled_work(
 def race_on_sample(work: Work, race: Race) -> tuple[Chosen, Work]:
     """What a race on some of the rows has chosen, and all rows in the metric that it has found."""
     chosen = _race(work.sample(race.sample), race, None)
-    scaler, family = chosen.fitted.scaler, work.problem.family
-    Z = onwards(family.compact(work.data.X), work.blank.scaler, scaler)
-    compact = work.data._replace(X=Z)
-    blank = replace(work.blank, scaler=scaler, held_out_error=chosen.fitted.held_out_error)
-    return chosen, work._replace(data=compact, blank=blank)
+    return chosen, moved_on(work, chosen.fitted.scaler, chosen.fitted.held_out_error)
+
+
+def moved_on(work: Work, scaler: Any, error: float | None) -> Work:
+    """All rows as a race on some of them has found best, and the error there."""
+    Z = onwards(work.problem.family.compact(work.data.X), work.blank.scaler, scaler)
+    blank = replace(work.blank, scaler=scaler, held_out_error=error)
+    return work._replace(data=work.data._replace(X=Z), blank=blank)
 
 
 def _orders(
@@ -156,20 +159,39 @@ class Chosen(NamedTuple):
     fitted: Fitted
 
 
-def _race(work: Work, plan: Race, watch: Watch | None) -> Chosen:
-    """A race, and the shuffled orders of all rows that follow it."""
-    data, family, task = work.data, work.problem.family, work.problem.task
-    seed = work.seed()
+def ways_of(work: Work, plan: Race, seed: int, threads: Workers) -> Ways:
+    """What a race is about: folds of all rows, the scalings to choose from, and the rule."""
+    data, task = work.data, work.problem.task
     rounds = shuffled(work.hashes, work.rounds, 0)
     groups = task.groups(data.Y)[rounds.rows]
     folds = Folds(rounds, assign_folds(groups, rounds.r, plan.folds), plan.folds, seed)
     rule = work.problem.rule(float(data.weight.sum()), work.size)
-    V = read_only(data.Y[rounds.rows])
+    loss = task.held_out_loss(read_only(data.Y[rounds.rows]), rounds.r, rule)
+    contest = Contest(data.Y, folds, loss, threads)
+    return Ways(contest, work.problem.family, data, scalings_of(work), rule, plan.most)
+
+
+def scalings_of(work: Work) -> list[Any]:
+    """The scalers that a race on these rows chooses from."""
+    blank, data = work.blank, work.data
+    return work.problem.family.scalings(data.X, data.weight, blank.scaler, blank.counts.rounds)
+
+
+def error_of(work: Work, ways: Ways, best: Racer) -> float | None:
+    """The error of a candidate on held-out rows."""
+    rounds = ways.contest.folds.rounds
+    V = read_only(work.data.Y[rounds.rows])
+    return mean_error(work.problem.task, best.held_out, V, rounds.r, work.blank.targets)
+
+
+def _race(work: Work, plan: Race, watch: Watch | None) -> Chosen:
+    """A race, and the shuffled orders of all rows that follow it."""
+    data, family, task = work.data, work.problem.family, work.problem.task
+    seed = work.seed()
     with workers(family.n_jobs) as threads, one_blas_thread():
-        contest = Contest(data.Y, folds, task.held_out_loss(V, rounds.r, rule), threads)
-        rows = work.blank.counts.rounds
-        scalers = family.scalings(data.X, data.weight, work.blank.scaler, rows)
-        for level in levels(contest, family, data, scalers, rule, plan.most):
+        ways = ways_of(work, plan, seed, threads)
+        rounds, rule = ways.contest.folds.rounds, ways.rule
+        for level in levels(ways):
             if watch is not None and _stopped(work, level, rule, watch):
                 break
         best, scaler = level.best, level.metric()
@@ -187,10 +209,10 @@ def _race(work: Work, plan: Race, watch: Watch | None) -> Chosen:
             ]
         )
     learners = [run.learner() for run in more]
-    T = task.temperature(best.held_out, V, rounds.r)
-    error = mean_error(task, best.held_out, V, rounds.r, work.blank.targets)
+    T = task.temperature(best.held_out, read_only(data.Y[rounds.rows]), rounds.r)
     fitted = replace(_so_far(work, level, rule), learners=learners, scaler=scaler)
-    return Chosen(best.number, candidate, replace(fitted, temperature=T, held_out_error=error))
+    fitted = replace(fitted, temperature=T, held_out_error=error_of(work, ways, best))
+    return Chosen(best.number, candidate, fitted)
 
 
 def _stopped(work: Work, level: Level, rule: Rule, watch: Watch) -> bool:

@@ -140,6 +140,15 @@ def _ground(
     work: Work, number: int, passes: int, plan: Plan, seed: int, threads: Workers
 ) -> Ground:
     """Learn the base from some rows, and evaluate it at all."""
+    base, known = learn_base(work, number, passes, plan, seed, threads)
+    order = shuffled(work.hashes, work.rounds, 0)
+    return Ground(work, base, base.decide(work.data.X), known, order, plan.cell)
+
+
+def learn_base(
+    work: Work, number: int, passes: int, plan: Plan, seed: int, threads: Workers
+) -> tuple[Expansion, Array]:
+    """A function of all space, learned from some rows, and which rows these are."""
     rows, _ = work.rows_of(plan.base)
     some, family = work.sample(plan.base), work.problem.family
     data, V = some.data, some.data.Y
@@ -151,9 +160,7 @@ def _ground(
     tasks = [partial(all_passes, make(), V, rounds, every, (seed, i), passes) for i in range(FULL)]
     runs: list[Any] = threads.run(tasks)
     base: Any = mean_model([run.learner().model() for run in runs])
-    known = np.isin(work.hashes, work.hashes[rows])  # equal rows too
-    order = shuffled(work.hashes, work.rounds, 0)
-    return Ground(work, base, base.decide(work.data.X), known, order, plan.cell)
+    return base, np.isin(work.hashes, work.hashes[rows])  # equal rows too
 
 
 def _unlearned(ground: Ground, tree: Tree, cells: list[Cell], best: Chosen) -> Cells:

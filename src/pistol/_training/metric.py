@@ -48,41 +48,85 @@ class Level(NamedTuple):
         return Weighted(self.scaler, weight)
 
 
-def levels(
-    contest: Contest, family: Family, data: Data, scalers: Sequence[Any], rule: Rule, most: int
-) -> Iterator[Level]:
+class Ways(NamedTuple):
+    """Races in some scalings, in three phases each. What one scaling finds depends on no other."""
+
+    contest: Contest
+    family: Family
+    data: Data  # scaled by the first scaler; the others go on from there
+    scalers: Sequence[Any]
+    rule: Rule
+    most: int
+
+    @property
+    def metrics(self) -> int:
+        """How many metrics there may be."""
+        return self.family.metrics(self.data.X)
+
+    @property
+    def short(self) -> int:
+        """Passes of all races but the last."""
+        several = len(self.scalers) > 1 or self.metrics
+        return min(self.most, SHORT) if several else self.most
+
+    def first(self, number: int) -> Iterator[Level]:
+        """A race in one scaling."""
+        scaler = self.scalers[number]
+        scaled = self.data._replace(X=onwards(self.data.X, self.scalers[0], scaler))
+        racers = _racers(self.contest, self.family, scaled, scaler, self.rule)
+        for leader in self.contest.race(racers, self.short):
+            yield Level(leader, racers, scaler, scaled)
+
+    def weighted(self, level: Level) -> Iterator[Level]:
+        """Races in the metrics that a race has found."""
+        return _metrics(self.contest, self.family, level, self.rule, self.short, self.metrics)
+
+    def longer(self, level: Level) -> Iterator[Level]:
+        """More passes."""
+        for leader in self.contest.race(level.racers, self.most):
+            yield level._replace(best=leader)
+
+    def alone(self, number: int) -> Iterator[Level]:
+        """The best of one scaling after each phase, whatever others come to."""
+        *_, level = self.first(number)
+        yield level
+        for phase in (self.weighted, self.longer):
+            *_, level = level, *phase(level)
+            yield level
+
+
+def levels(ways: Ways) -> Iterator[Level]:
     """Races in each scaling, and in the metrics that they find; yields the best so far.
 
     The rows are scaled by the first scaler, and the others go on from there. A scaling that is behind
     after its first race finds no metric, and one that is behind then takes no further passes.
     """
     tops: list[Level] = []
-    rounds = family.metrics(data.X)
-    short = min(most, SHORT) if len(scalers) > 1 or rounds else most
-    for scaler in scalers:
-        scaled = data._replace(X=onwards(data.X, scalers[0], scaler))
-        racers = _racers(contest, family, scaled, scaler, rule)
-        for leader in contest.race(racers, short):
-            level = Level(leader, racers, scaler, scaled)
+    for number in range(len(ways.scalers)):
+        for level in ways.first(number):
             yield min([*tops, level], key=_loss)
         tops.append(level)
-    del level, racers, leader  # the kernel values of those that drop out are not needed any more
-    tops = _close(tops)
-    for number, top in enumerate(tops):
-        for found in _metrics(contest, family, top, rule, short, rounds):
-            tops[number] = found
-            yield min(tops, key=_loss)
-    tops = _close(tops)
-    for number, top in enumerate(tops):
-        for leader in contest.race(top.racers, most):
-            tops[number] = top._replace(best=leader)
-            yield min(tops, key=_loss)
+    del level  # the kernel values of those that drop out are not needed any more
+    for phase in (ways.weighted, ways.longer):
+        tops = [tops[i] for i in _close(list(map(_loss, tops)))]
+        for number, top in enumerate(tops):
+            for found in phase(top):
+                tops[number] = found
+                yield min(tops, key=_loss)
 
 
-def _close(tops: list[Level]) -> list[Level]:
-    """Those whose loss is not much larger than the least."""
-    least = min(map(_loss, tops))
-    return [level for level in tops if _loss(level) <= least + CLOSE * abs(least)]
+def best_way(losses: Sequence[Sequence[float]]) -> int:
+    """The scaling that `levels` ends with, given the losses of each one alone after every phase."""
+    left = list(range(len(losses)))
+    for phase in range(2):
+        left = [left[i] for i in _close([losses[i][phase] for i in left])]
+    return min(left, key=lambda i: losses[i][-1])
+
+
+def _close(losses: list[float]) -> list[int]:
+    """Which losses are not much larger than the least."""
+    least = min(losses)
+    return [i for i, loss in enumerate(losses) if loss <= least + CLOSE * abs(least)]
 
 
 def _loss(level: Level) -> float:
@@ -201,5 +245,5 @@ def metric_of(window: Window, fitted: Any) -> Array:
     data = Data(X, V, window.r, np.arange(n))
     with workers(family.n_jobs) as threads, one_blas_thread():
         contest = Contest(V, folds, loss, threads)
-        *_, level = levels(contest, family, data, [scaler], rule, SHORT)
+        *_, level = levels(Ways(contest, family, data, [scaler], rule, SHORT))
     return np.ones(X.shape[1]) if level.weights is None else mean_weights(level.weights)

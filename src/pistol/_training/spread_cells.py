@@ -1,9 +1,8 @@
 """Cells that are learned on several machines.
 
-A sample of all rows chooses the scaling, the kernels and the metric, and is what the base is learned
-from. It also divides space into groups of cells. The rows of each group are brought together, and the
-group is learned where they are: its rows divide it into cells. Each step is a function of its arguments
-alone.
+A sample of all rows has chosen the scaling, the kernels, the metric, the base, and groups of cells
+(`spread_choice`). The rows of each group are brought together, and the group is learned where they are:
+its rows divide it into cells. Each step is a function of its arguments alone.
 """
 
 from __future__ import annotations
@@ -16,34 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled.threads import one_blas_thread, workers
-from .._compiled.types import Array, read_only
+from .._compiled.types import Array
 from .._data.ordering import as_given, fingerprints, shuffled
 from .._learners import Cells, Dual, Rule
 from .._learners.cells import members
-from .._learners.models import Expansion
 from .._learners.trees import Tree, grafted, grow_tree
-from .batch import race_on_sample, scaled_work
-from .cells import PROBES, Cell, Chosen, Ground, _cell_learned, _ground, _probes, _race, _then
+from .cells import PROBES, Cell, Chosen, Ground, _cell_learned, _probes, _race, _then
 from .families import Data, stacked
-from .fitted import Counts, Fitted, Online, joined
-from .plan import Plan
-from .work import Problem, Setup, Work
-
-GROUP = 16  # cells of a group, where there are many rows
-FEWEST, MOST = 16, 1024  # groups
-
-
-class Shared(NamedTuple):
-    """What a sample has chosen for all rows."""
-
-    blank: Fitted
-    base: Expansion
-    rule: Rule
-    plan: Plan
-    size: float
-    seed: int
-    tops: list[Tree]  # one per tree; their cells are the groups
-    learned: Array  # fingerprints of the rows that the base has learned
+from .fitted import Fitted, Online, joined
+from .spread_choice import Shared, compact
+from .work import Problem, Work
 
 
 class Rows(NamedTuple):
@@ -61,39 +42,6 @@ class Grown(NamedTuple):
     centres: list[Array]
     learners: list[Dual]
     online: Online
-
-
-def groups_of(rounds: float, cell: int) -> int:
-    """How many groups so many rounds have; it does not depend on the number of machines."""
-    fewest = min(FEWEST, rounds / (2 * cell))  # a group has more than one cell
-    return int(np.clip(rounds / (GROUP * cell), max(fewest, 1), MOST))
-
-
-def choose(
-    data: Data, problem: Problem, setup: Setup, plan: Plan, total: Counts, weight: float, ends: Any
-) -> Shared:
-    """What a sample of rows says about all `total` rows, whose weights add up to `weight`."""
-    task, size = problem.task.suited(data.Y, data.weight, ends), total.size
-    problem = problem._replace(task=task)
-    targets = task.scaler(data.Y, data.weight, ends)
-    work = scaled_work(data, as_given(data.weight, size), problem, setup, size, targets)
-    assert plan.race is not None
-    work = work._replace(blank=replace(work.blank, counts=total))
-    chosen, work = race_on_sample(work, plan.race)
-    seed = work.seed()
-    with workers(problem.family.n_jobs) as threads, one_blas_thread():
-        ground = _ground(work, chosen.number, chosen.fitted.passes, plan, seed, threads)
-    most = max(1, len(ground.order.rows) // groups_of(total.rounds, plan.cell))
-    Z = work.data.X[ground.order.rows]
-    tops = [grow_tree(Z, most, np.random.default_rng((seed, t))) for t in range(plan.orders or 1)]
-    some = compact(work.blank, data.X[ground.known]), read_only(work.data.Y[ground.known])
-    rule, learned = problem.rule(weight, size), np.unique(fingerprints(*some))
-    return Shared(work.blank, ground.base, rule, plan, size, seed, tops, learned)
-
-
-def compact(blank: Fitted, X: Any) -> Any:
-    """Rows scaled, as workers keep them."""
-    return blank.family.compact(blank.scaler.transform(X))
 
 
 def split(shared: Shared, data: Data) -> list[dict[int, Rows]]:
