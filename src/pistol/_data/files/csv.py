@@ -21,6 +21,7 @@ from .tables import Roles, arrow, resolved, split
 
 PATIENCE = 16 * PIECE  # bytes up to which the end of a quoted value is looked for
 WORDS, NUMBERS = "words", "numbers"
+MUCH = 2**17  # bytes of text from which our own loop is worth fetching
 KINDS = {"double": _text.REAL, "int64": _text.WHOLE}  # of columns that our own loop can read
 
 
@@ -34,7 +35,7 @@ class Form(NamedTuple):
 
     def table(self, text: bytes) -> Any:
         """The columns that are wanted; an error of pyarrow where a record is wrong."""
-        found = self._numbers(text) if self._plain else None
+        found = self._numbers(text) if len(text) >= MUCH and self._plain else None
         return self._parsed(text) if found is None else found
 
     @property
@@ -47,16 +48,18 @@ class Form(NamedTuple):
         """The columns, read by our own loop; None where a field is anything but a plain number."""
         pa = arrow()
         text = text if text.endswith(b"\n") else text + b"\n"
-        most, place = text.count(b"\n"), {name: k for k, name in enumerate(self.wanted)}
+        place = {name: k for k, name in enumerate(self.wanted)}
+        shortest = len(self.names) + len(place)  # bytes of a record
+        most = min(text.count(b"\n"), len(text) // shortest)
         kinds = [KINDS[str(self.types[n])] if n in place else _text.SKIPPED for n in self.names]
         starts = [most * place.get(name, 0) for name in self.names]
         values = np.empty(most * len(self.wanted))
         columns = np.array(kinds), np.array(starts), most, values, values.view(np.uint64)
         rows = _text.numbers(as_bytes(text), ord(self.separator), *columns)
-        if rows < 0:
+        if rows < 1:
             return None
         found = []
-        for name, column in zip(self.wanted, values.reshape(-1, max(most, 1)), strict=True):
+        for name, column in zip(self.wanted, values.reshape(-1, most), strict=True):
             kind = self.types[name]
             own = pa.py_buffer(column[:rows].astype(kind.to_pandas_dtype(), copy=False))
             found.append(pa.Array.from_buffers(kind, rows, [None, own]))
