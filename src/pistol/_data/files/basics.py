@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
+from threading import local
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -234,6 +235,21 @@ def _in_turn(jobs: Iterable[Future[Any]], n: int) -> Generator[Any]:
     finally:
         for job in waiting:
             job.cancel()
+
+
+class Room(local):
+    """Arrays that each thread fills again and again, as memory that is new takes time to touch."""
+
+    def __init__(self, make: Callable[[int], Any]) -> None:
+        self.make, self.kept = make, None
+
+    def of(self, size: int) -> Any:
+        """Arrays for a text of this size; those for a text of unusual size are not kept."""
+        if size > 2 * PIECE:
+            return self.make(size)
+        if self.kept is None:
+            self.kept = self.make(2 * PIECE)
+        return self.kept
 
 
 def line_at(piece: bytes, at: int) -> bytes:
