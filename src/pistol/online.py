@@ -262,19 +262,24 @@ class Learner:
         if loss is not None or self._current is not self.loss:
             self._set_loss(self.loss if loss is None else get_loss(loss, LOSSES))
         if self._margin and y != 1 and y != -1:
-            raise ValueError(f"y must be -1 or +1 for the {self._current.name} loss; got {y!r}")
+            raise self._no_sign(y)
+        self._play(x, y)
+        return self._events.suffered  # type: ignore[union-attr]
+
+    def _play(self, x: Any, y: float) -> float:
+        """Learn an event; what was predicted before."""
         events = self._events or self._new_events(_row(x))
         try:
-            suffered = events.learn(x, y)
+            p = events.step(x, y)
         except (TypeError, AttributeError, ValueError):  # not a vector of float64, or not yet
-            suffered = events.learn(_row(x), float(y))
-        if suffered == inf and (suffered := events.learn(_row(x), float(y))) == inf:
+            p = events.step(_row(x), float(y))
+        if p == inf and (p := events.step(_row(x), float(y))) == inf:
             raise _refusal(events, _row(x), y)
         self._events = events
         if self.record:
-            x = _row(x).copy()
+            x, suffered = _row(x).copy(), events.suffered
             self._rounds.append(Round(x, float(y), self._current, suffered, events.s_sum))
-        return suffered
+        return p
 
     def step(self, x: Any, y: float) -> float:
         """Predict x, which is returned, and learn it: `predict` and `learn` in one call.
@@ -297,8 +302,11 @@ class Learner:
         >>> learner.step([1.0, 2.0], 1), learner.t
         (0.0, 1)
         """
-        self.learn(x, y)
-        return self._events.score  # type: ignore[union-attr]
+        if self._current is not self.loss:
+            self._set_loss(self.loss)
+        if self._margin and y != 1 and y != -1:
+            raise self._no_sign(y)
+        return self._play(x, y)
 
     def learn_many(self, X: Any, y: Any) -> Array:
         """Predict and learn events one after the other, in one call: the fastest way from Python.
@@ -340,9 +348,7 @@ class Learner:
         if X.shape[1] != events.features or len(bad):
             i = int(bad[0]) if len(bad) else 0
             if self._margin and abs(y[i]) != 1:
-                raise ValueError(
-                    f"y must be -1 or +1 for the {self._current.name} loss; got {y[i]!r}"
-                )
+                raise self._no_sign(y[i])
             raise _refusal(events, X[i], float(y[i]))
         self._events = events
         if self.record:
@@ -418,6 +424,9 @@ class Learner:
         if self.per_coordinate:
             return _regret.bounds_per_coordinate(rounds, kernel, rule, self.x_max, h, h_norm)
         return _regret.bounds(rounds, kernel, rule, h, h_norm)
+
+    def _no_sign(self, y: Any) -> ValueError:
+        return ValueError(f"y must be -1 or +1 for the {self._current.name} loss; got {y!r}")
 
     def _recorded(self) -> list[Round]:
         if not self.record:

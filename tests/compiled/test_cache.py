@@ -26,14 +26,14 @@ warnings.simplefilter("always")
 made = event.RecordingListener()
 event.register("numba:compile", made)
 import pistol
+from pistol._compiled.moments import vote_stored
 from pistol._compiled.rows import as_rows
 from pistol._compiled.types import read_only
-from pistol._compiled.votes import vote
 from pistol.kernels import gaussian
 from pistol.losses import LOSSES
 
 X, one, usual, votes = np.arange(6.0).reshape(3, 2), read_only(np.ones(3)), np.zeros(2), np.zeros(2)
-vote(as_rows(X), one, usual, votes)
+vote_stored(as_rows(X), one, usual, votes, np.zeros(2))
 K = np.full((3, 3), -0.3)
 gaussian(K, one, one, one, np.zeros((3, 0)), np.zeros((0, 3)))
 print(pistol.__file__, LOSSES["logistic"].grad(1.0, 0.5, 0.5) + usual[0], K[0, 0], bool(made.buffer))

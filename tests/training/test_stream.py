@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import r2_score
 
-from pistol import LinearPistolRegressor, PistolRegressor
+from pistol import LinearPistolClassifier, LinearPistolRegressor, PistolRegressor
+from pistol._training.fitted import POINTS, _added, learned_before
 from pistol._training.stream import doublings
 
 both = pytest.mark.parametrize("make", [LinearPistolRegressor, PistolRegressor])
@@ -162,3 +163,29 @@ def test_pieces_end_where_the_number_of_rounds_has_doubled(first, n):
     powers = {2**k for k in range(13)}
     assert {p for p in powers if first < p <= first + n} <= ends
     assert ends <= powers | {first + n}
+
+
+@given(
+    st.lists(st.sampled_from([0.25, 1.0, 3.0]), min_size=1, max_size=60), st.sampled_from([0, 1, 7])
+)
+def test_each_round_counts_where_so_many_came_before_it(sizes, start):
+    r = np.array(sizes)
+    before, errors = learned_before(r, start), np.arange(len(r)) % 3 == 0
+    curve = _added(np.ones((2, 2)), before, r, errors)
+    for place, (size, error) in enumerate(curve):
+        there = np.floor(POINTS * np.log2(1 + before)) == place
+        first = 1.0 if place < 2 else 0.0
+        assert (size, error) == (first + r[there].sum(), first + r[there & errors].sum())
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float32, np.float64, bool])
+def test_labels_of_any_type_of_number_are_the_same_labels(kind):
+    X, y = linear_rows(n=100)
+    models = []
+    for labels in ((y > 0).astype(int), (y > 0).astype(kind)):
+        models.append(LinearPistolClassifier().partial_fit(X, labels, classes=[0, 1]))
+    assert (models[0].coef_ == models[1].coef_).all()
+    with pytest.raises(ValueError, match="not among the classes"):
+        models[0].partial_fit(X, np.full(len(X), 2, np.int8))
+    with pytest.raises(ValueError, match="NaN"):
+        models[0].partial_fit(X, np.full(len(X), np.nan))

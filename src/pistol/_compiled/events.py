@@ -36,12 +36,12 @@ from .types import (
 )
 
 # The head of the vector of floats: the scalars, then y, r and p of the round, then the rule's numbers,
-# the constant beside the features, and the weight of the next event in the mean of all. The state of
-# the learner follows; the mean and the event relative to it come last.
+# the constant beside the features, the weight of the next event in the mean of all, and the loss of the
+# round. The state of the learner follows; the mean and the event relative to it come last.
 (
     G_NORM, ALPHA, C_SUM, T, WEIGHT, TARGET, SIZE, SCORE, A, B, L, POWER, THETA, LOSS_SUM, S_SUM,
-    BIAS, NEWEST, HEAD,
-) = range(18)  # fmt: skip
+    BIAS, NEWEST, LOSS, HEAD,
+) = range(19)  # fmt: skip
 # The vector of integers: addresses of the plugs, how b_t grows, the row's number, where it begins
 # and ends, and its columns.
 GRAD, VALUE, POTENTIAL, GROWTH, ORDER, BEGIN, END, COLUMNS = range(8)
@@ -111,12 +111,12 @@ def _count(Z, d, x):
 
 @helper(inline="always")
 def _suffer(Z, N, x, y):
-    """The loss of the round just played, which is added to the sums; the mean moves on."""
+    """What was predicted in the round just played; its loss is added to the sums, the mean moves on."""
     _count(Z, N[END], x)
-    value = call_loss(N[VALUE], y, Z[SCORE], Z[THETA])
-    Z[LOSS_SUM] += value
+    Z[LOSS] = call_loss(N[VALUE], y, Z[SCORE], Z[THETA])
+    Z[LOSS_SUM] += Z[LOSS]
     Z[S_SUM] += abs(call_loss(N[GRAD], y, Z[SCORE], Z[THETA]))
-    return value
+    return Z[SCORE]
 
 
 def _learn_type(dtype):
@@ -129,7 +129,7 @@ def _predict_type(dtype):
 
 @loop(_learn_type)
 def learn_primal(Z, N, x, y):
-    """A round with g as a vector; returns the loss suffered, or infinity where x or y is refused."""
+    """A round with g as a vector; returns f_t(x), or infinity where x or y is refused."""
     d = N[END]
     if _refused(x, d, y):
         return inf
@@ -180,16 +180,14 @@ def _many_type(dtype):
 def learn_primal_many(Z, N, X, y, P):
     """Rounds with the rows of X, none of which may be refused; what was predicted goes to P."""
     for i in range(len(y)):
-        _one_primal(Z, N, X[i], y[i])
-        P[i] = Z[SCORE]
+        P[i] = _one_primal(Z, N, X[i], y[i])
 
 
 @loop(_many_type)
 def learn_coordinates_many(Z, N, X, y, P):
     """The same with one learner per coordinate."""
     for i in range(len(y)):
-        _one_coordinates(Z, N, X[i], y[i])
-        P[i] = Z[SCORE]
+        P[i] = _one_coordinates(Z, N, X[i], y[i])
 
 
 @loop(_predict_type)

@@ -24,6 +24,11 @@ def numbers_of(column: Any, missing: float = np.nan) -> Array:
     return np.where(there, values, missing)
 
 
+def as_floats(column: Any) -> Array:
+    """A column of numbers or booleans as real numbers."""
+    return numbers_of(column if str(column.type) == "double" else column.cast("double"))
+
+
 def codes_of(column: Any) -> tuple[Array, list[Any]]:
     """A column of words: the place of each among the levels, -1 where it is missing; and the levels."""
     one = whole(column)
@@ -44,4 +49,6 @@ def values_of(column: Any) -> Array:
 
 def whole(column: Any) -> Any:
     """A column in one piece."""
-    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    if not hasattr(column, "combine_chunks"):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

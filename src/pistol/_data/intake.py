@@ -190,8 +190,8 @@ def _say_names(has: str, who: str, fitted: str) -> None:
 
 def _checked(X: Any, y: Any, who: str) -> tuple[Any, Any]:
     """Rows of numbers, and targets where there are any."""
-    if y is None and _as_wanted(X):
-        return X, None
+    if _as_wanted(X) and (y is None or _are_numbers(y, X.shape[0])):
+        return X, y
     from sklearn.utils.validation import check_array, check_X_y
 
     if y is None:
@@ -203,6 +203,12 @@ def _as_wanted(X: Any) -> bool:
     """Whether X is what `check_array` would make of it."""
     rows = X.format == "csr" if sp.issparse(X) else type(X) is np.ndarray and X.flags.c_contiguous
     return bool(rows and X.ndim == 2 and min(X.shape) > 0 and X.dtype in DTYPES)
+
+
+def _are_numbers(y: Any, rows: int) -> bool:
+    """Whether y is what `check_X_y` would make of it: a number per row."""
+    plain = type(y) is np.ndarray and y.shape == (rows,) and y.dtype.kind in "biuf"
+    return bool(plain and np.isfinite(y).all())
 
 
 def _pairwise(estimator: Any) -> bool:

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.moments import GRAIN, add_squares, look, scale_rows, vote_stored
 from .._compiled.rows import as_rows
 from .._compiled.types import Array, read_only
-from .._compiled.votes import vote, vote_stored
 
 RARE = 0.1  # a feature nearly always has its usual value if a smaller share of rows has another one
 DENSE = 4096  # sparse rows of at most so many features are made dense and centred
 ENTRIES = 2**25  # … unless the dense rows of a whole data set would have more entries than this
 CHUNK = 4096
-GRAIN = 2.0**36  # scaled values are rounded to multiples of 1 / GRAIN
 LEAST, MOST = 1e-300, 1e308  # what is smaller has no inverse, what is larger is no number
 BITS = 34  # of a scale: its last bits depend on how the rows are sorted
 FAINT = 2.0**-300  # the scale of a feature that may vary later: negligible, but not lost
@@ -46,19 +45,17 @@ class Moments:
 
     def add(self, X: Any, weight: Array) -> None:
         """Take in more rows; rows of weight zero are ignored."""
+        self.usual, self.votes = self.usual.copy(), self.votes.copy()
         if sp.issparse(X):
             keep = np.flatnonzero(weight > 0)
-            self._vote(X[keep], weight[keep])
-            self._merge(*_sparse(X[keep], weight[keep]))
+            self._merge(*self._sparse(X[keep], weight[keep]))
             return
-        room = np.empty((min(CHUNK, X.shape[0]), X.shape[1]))  # for all chunks
         for lo in range(0, X.shape[0], CHUNK):
             rows, w = X[lo : lo + CHUNK], weight[lo : lo + CHUNK]
             if not (w > 0).all():
                 rows, w = rows[w > 0], w[w > 0]
-            rows = rows.astype(np.float64, copy=False)
-            self._vote(rows, w)
-            self._merge(*_dense(rows, w, room))
+            if len(w):
+                self._merge(*self._dense(rows, w))
 
     def recount(self, X: Any, weight: Array) -> None:
         """Count the votes exactly; X are all rows, so that their order does not matter."""
@@ -77,13 +74,24 @@ class Moments:
                 count += weight[lo : lo + CHUNK] @ same
         self.votes = 2.0 * count - total
 
-    def _vote(self, X: Any, weight: Array) -> None:
-        self.usual, self.votes = self.usual.copy(), self.votes.copy()
-        rows, weight = as_rows(X), read_only(np.ascontiguousarray(weight))
-        if sp.issparse(X):
-            vote_stored(rows, weight, self.usual, self.votes, np.zeros(X.shape[1]))
-        else:
-            vote(rows, weight, self.usual, self.votes)
+    def _dense(self, X: Array, weight: Array) -> tuple[float, Array, Array, Array, Array]:
+        """Count votes; weight, mean, deviation and extremes of these rows."""
+        total, d = float(weight.sum()), X.shape[1]
+        rows, w = as_rows(np.ascontiguousarray(X)), read_only(np.ascontiguousarray(weight))
+        mean, squares = np.zeros((2, d))
+        low, high = np.full(d, np.inf), np.full(d, -np.inf)
+        look(rows, w, total, self.usual, self.votes, mean, low, high)
+        mean = np.clip(mean, low, high)  # rounding must not make a constant feature vary
+        size = np.maximum(high - mean, mean - low)  # squares are of numbers of at most 1
+        size = np.where(size > 0, size, 1.0)
+        add_squares(rows, w, mean, size, squares)
+        return total, mean, size * np.sqrt(squares), low, high
+
+    def _sparse(self, X: Any, weight: Array) -> tuple[float, Array, Array, Array, Array]:
+        """The same of rows of which only some values are stored."""
+        w = read_only(np.ascontiguousarray(weight))
+        vote_stored(as_rows(X), w, self.usual, self.votes, np.zeros(X.shape[1]))
+        return _sparse(X, weight)
 
     def _merge(self, w: float, mean: Array, deviation: Array, low: Array, high: Array) -> None:
         if w == 0:
@@ -147,15 +155,6 @@ def _root_of_squares(X: Array, w: Array) -> Array:
     return size * np.sqrt(w @ np.square(X, out=X))
 
 
-def _dense(X: Array, w: Array, room: Array) -> tuple[float, Array, Array, Array, Array]:
-    total = w.sum()
-    if total == 0:
-        return (0.0, *np.zeros((4, X.shape[1])))
-    low, high = X.min(axis=0), X.max(axis=0)
-    mean = np.clip((w / total) @ X, low, high)  # rounding must not make a constant feature vary
-    return total, mean, _root_of_squares(np.subtract(X, mean, out=room[: len(X)]), w), low, high
-
-
 def _sparse(X: Any, w: Array) -> tuple[float, Array, Array, Array, Array]:
     total, d = w.sum(), X.shape[1]
     if total == 0:
@@ -214,11 +213,11 @@ class Scaler:
             X = X.astype(np.float64, copy=False)  # float32 has no numbers that are faint
         if sp.issparse(X):
             return self._dense(X)
-        out = np.empty(X.shape, X.dtype)
-        room = np.empty((min(CHUNK, X.shape[0]), X.shape[1]))  # for all chunks
-        for lo in range(0, X.shape[0], CHUNK):
-            rows = X[lo : lo + CHUNK]
-            out[lo : lo + CHUNK] = within(rows, self.center, self.scale, out=room[: len(rows)])
+        out, far = np.empty(X.shape, X.dtype), FAR[X.dtype.char]
+        grain = np.where(self.scale == FAINT, 0.0, 1.0 / GRAIN)
+        rows = as_rows(np.ascontiguousarray(X))
+        with np.errstate(over="ignore"):
+            scale_rows(rows, self.center, self.scale, grain, far, out)
         return out
 
     def _dense(self, X: Any) -> Array:
@@ -302,13 +301,11 @@ class Unscaled:
         return np.ones(self.features, bool)
 
 
-def within(
-    X: Array, center: Any, scale: Array, far: float | None = None, out: Array | None = None
-) -> Array:
+def within(X: Array, center: Any, scale: Array, far: float | None = None) -> Array:
     """(x - center) · scale, clipped, in steps that the rounding of a scale does not change."""
     far = FAR[X.dtype.char] if far is None else far
     with np.errstate(over="ignore"):
-        Z = np.subtract(X, center, out=out, dtype=np.float64)
+        Z = np.subtract(X, center, dtype=np.float64)
         Z *= scale
     return in_steps(np.clip(Z, -far, far, out=Z), scale).astype(X.dtype, copy=False)
 

@@ -17,10 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.types import Array
-from .arrow import codes_of, numbers_of
+from .arrow import as_floats, codes_of
 
 NUMBER, WORDS, DATE, CLOCK, EMPTY = "numbers", "words", "dates", "times of day", "nothing"
 EPOCH = dt.datetime(1970, 1, 1)
+BLOCK = 2**14  # rows that are filled in together, column by column
 FROM_DTYPE = "from_dtype"
 NO_ZONES: Mapping[Any, str | None] = {}
 
@@ -125,8 +126,16 @@ def _gaps(series: Any) -> bool:
 def matrix_of(frame: Any) -> Array:
     """The numbers of a plain frame, row by row; in float32 if all of them are."""
     single = all(kind == nw.Float32 for kind in frame.schema.values())
-    columns = [_floats(frame.get_column(name)) for name in frame.columns]
-    return np.column_stack(columns).astype(np.float32 if single else np.float64, copy=False)
+    if frame.implementation.is_pyarrow():
+        columns = [as_floats(column) for column in frame.to_native().columns]
+    else:
+        columns = [_floats(frame.get_column(name)) for name in frame.columns]
+    matrix = np.empty((len(frame), len(columns)), np.float32 if single else np.float64)
+    for lo in range(0, len(matrix), BLOCK):
+        rows = matrix[lo : lo + BLOCK]
+        for j, column in enumerate(columns):
+            rows[:, j] = column[lo : lo + BLOCK]
+    return matrix
 
 
 def read_frame(
@@ -249,9 +258,9 @@ def _nothing(name: Any, n: int) -> Column:
 
 
 def _floats(series: Any) -> Array:
-    series = series.cast(nw.Float64)
     if series.implementation.is_pyarrow():
-        return numbers_of(series.to_native())
+        return as_floats(series.to_native())
+    series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy(), np.float64)
 
 

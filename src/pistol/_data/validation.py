@@ -65,7 +65,7 @@ def canonical(X: Any) -> Any:
     """A CSR array with sorted 32-bit feature numbers, none of them twice; X itself is not changed."""
     if X.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"X has {X.shape[1]} features; at most 2^31 - 1 are supported")
-    X = sp.csr_array(X)
+    X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

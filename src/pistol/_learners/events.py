@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import inf, isfinite
 from typing import Any
 
@@ -19,12 +20,12 @@ from .._compiled.events import (
     GRAD,
     GROWTH,
     HEAD,
+    LOSS,
     LOSS_SUM,
     NEWEST,
     POTENTIAL,
     POWER,
     S_SUM,
-    SCORE,
     SIZE,
     TARGET,
     THETA,
@@ -82,7 +83,9 @@ class LinearEvents:
         self.integers[COLUMNS:] = np.arange(features)
         learn = _events.learn_coordinates if per_coordinate else _events.learn_primal
         predict = _events.predict_coordinates if per_coordinate else _events.predict_primal
-        self.learn_one, self.predict_one = learn.compiled(REAL), predict.compiled(REAL)
+        # f_t(x), or infinity where the event is refused; `step` learns it, too
+        self.step = partial(learn.compiled(REAL), self.floats, self.integers)
+        self.predict = partial(predict.compiled(REAL), self.floats, self.integers)
         self._per_coordinate = per_coordinate
         self.learner = self._learner(rule, features, per_coordinate, x_max, bias)
         self.floats[[BIAS, NEWEST]] = bias, 1.0 if center else 0.0
@@ -117,14 +120,6 @@ class LinearEvents:
         self.integers[GRAD], self.integers[VALUE] = address(loss.grad, 3), address(loss.value, 3)
         self.floats[THETA], self._loss = loss.theta, loss
 
-    def predict(self, x: Array) -> float:
-        """f_t(x), or infinity where x is refused."""
-        return self.predict_one(self.floats, self.integers, x)
-
-    def learn(self, x: Array, y: float) -> float:
-        """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
-        return self.learn_one(self.floats, self.integers, x, y)
-
     def learn_many(self, X: Array, y: Array) -> Array:
         """Learn rounds one after the other; what was predicted in each, before it was learned."""
         P = np.empty(len(y))
@@ -133,9 +128,9 @@ class LinearEvents:
         return P
 
     @property
-    def score(self) -> float:
-        """What was predicted in the last round that was learned."""
-        return self.floats.item(SCORE)
+    def suffered(self) -> float:
+        """The loss of the last round."""
+        return self.floats.item(LOSS)
 
     def decide(self, X: Array) -> Array:
         """f̄ at the rows of X, relative to the mean of all events."""
@@ -175,7 +170,7 @@ class KernelEvents:
         rows = Store(np.empty((0, features)))
         self.learner.support = self.learner.support._replace(rows=rows)
         self.rule, self.kernel, self.loss_sum, self.s_sum = rule, kernel, 0.0, 0.0
-        self.score = 0.0
+        self.suffered = 0.0
         self._round = read_only(np.zeros(1, np.int64)), read_only(np.ones(1))
 
     def _refused(self, x: Array, y: float) -> bool:
@@ -195,15 +190,16 @@ class KernelEvents:
         c = rule.next_c(learner.S, rule.shares(learner.kernels))
         return float(c[0, 0] * self._g(x[None], sq_norms(x[None])))
 
-    def learn(self, x: Array, y: float) -> float:
-        """Learn one round; returns the loss suffered, or infinity where x or y is refused."""
+    def step(self, x: Array, y: float) -> float:
+        """Learn one round; returns f_t(x), or infinity where x or y is refused."""
         if self._refused(x, y):
             return inf
-        self.score = p = self._play(x[None], y)
+        p = self._play(x[None], y)
         loss = self.learner.rule.loss
-        self.loss_sum += (value := loss.value(y, p, loss.theta))
+        self.suffered = loss.value(y, p, loss.theta)
+        self.loss_sum += self.suffered
         self.s_sum += abs(loss.grad(y, p, loss.theta))
-        return value
+        return p
 
     def decide(self, X: Array) -> Array:
         """f̄ at the rows of X."""
@@ -211,11 +207,7 @@ class KernelEvents:
 
     def learn_many(self, X: Array, y: Array) -> Array:
         """Learn rounds one after the other; what was predicted in each, before it was learned."""
-        P = np.empty(len(y))
-        for i, (x, target) in enumerate(zip(X, y.tolist(), strict=True)):
-            self.learn(x, target)
-            P[i] = self.score
-        return P
+        return np.array([self.step(*event) for event in zip(X, y.tolist(), strict=True)])
 
     def _values(self, rows: Array, sq: Array, X: Array, x_sq: Array) -> Array:
         """k(s, x) for the rows s and the only row x of X, as a row."""

@@ -103,7 +103,14 @@ def predictions(f_0: Array | None, X: Any, rows: Array, outputs: int) -> Array:
     """f_0 at these rows, to which the loops add."""
     if f_0 is None:
         return np.zeros((len(rows), outputs))
-    return Linear(f_0).decide(X[rows])
+    return Linear(f_0).decide(taken(X, rows))
+
+
+def taken(X: Any, rows: Array) -> Any:
+    """These rows of X; where they follow each other, nothing is copied."""
+    lo, hi = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+    one_by_one = hi - lo == len(rows) and bool((np.diff(rows) == 1).all())
+    return X[lo:hi] if one_by_one else X[rows]
 
 
 def affine(weights: Array, factor: Array, offset: Array) -> Array:

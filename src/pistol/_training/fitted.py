@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -67,12 +68,16 @@ class Online(NamedTuple):
 
 
 def _added(curve: Array, before: Array, r: Array, errors: Array) -> Array:
-    """The sums of a learning curve with some rounds more."""
-    place = np.floor(POINTS * np.log2(1.0 + before)).astype(np.int64)
-    size = max(len(curve), int(place.max(initial=-1)) + 1)
-    sums = np.zeros((size, 2))
+    """The sums of a learning curve with some rounds more; as `before` ascends, each has a range."""
+    if not len(before):
+        return curve
+    first, last = np.floor(POINTS * np.log2(1.0 + before[[0, -1]])).astype(np.int64)
+    sums = np.zeros((max(len(curve), last + 1), 2))
     sums[: len(curve)] = curve
-    np.add.at(sums, place, np.column_stack([r, r * errors]))
+    ends = 2.0 ** (np.arange(first + 1, last + 1) / POINTS) - 1.0
+    cuts = [0, *np.searchsorted(before, ends).tolist(), len(before)]
+    for place, (lo, hi) in enumerate(pairwise(cuts), first):
+        sums[place] += r[lo:hi].sum(), r[lo:hi] @ errors[lo:hi]
     return sums
 
 

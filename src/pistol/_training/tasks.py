@@ -81,7 +81,7 @@ class Classification:
 
     def codes(self, y: Any) -> Array:
         """The number of each label's class."""
-        if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype == self.classes.dtype:
+        if isinstance(y, np.ndarray) and y.ndim == 1 and _alike(y.dtype, self.classes.dtype):
             codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
             if (self.classes[codes] == y).all():  # known labels need no other check
                 return codes
@@ -256,6 +256,11 @@ def labels(y: Any) -> Array:
 
     check_classification_targets(y)
     return column_or_1d(y, warn=True)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether values of these types can be compared: both are numbers, or they are of one type."""
+    return one == other or (one.kind in "biuf" and other.kind in "biuf")
 
 
 def _codes(Y: Array) -> Array:

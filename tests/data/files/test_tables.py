@@ -4,11 +4,16 @@ import gzip
 import io
 import os
 import random
+import threading
 from contextlib import suppress
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from pistol._data.files import basics
+from pistol._data.files.csv import Form
 from pistol.files import DataFileError, chunks, read
 
 pa = pytest.importorskip("pyarrow")
@@ -157,3 +162,106 @@ def test_mutated_csv_is_read_or_refused(tmp_path, on_error):
             read_whole += 1
             assert y is None or X.num_rows == len(y)  # a single column is no target
     assert 0 < read_whole < MUTATIONS
+
+
+def looped(test):
+    """A test that is run with the loops as Python, too, where numbers that wrap around are told."""
+    return pytest.mark.interpreted(pytest.mark.filterwarnings("ignore:overflow")(test))
+
+
+FIELDS = st.floats(allow_nan=False, allow_infinity=False).map(repr) | st.integers().map(str)
+ODD = st.sampled_from(
+    ["", "NA", "nan", "inf", "1e999", "-", ".", "5.", ".5", "-.5", "+1", " 1", "1 ", "1e", "1e-400",
+     "0x1", "007", "-0", "--1", '"1"', "1_0", "9" * 30, "0." + "3" * 40, "true", "1\t2", "x"]
+)  # fmt: skip
+
+
+def form(names="abc", wanted="cab"):
+    """Columns of numbers, one of which is not read unless it is wanted; c has whole numbers."""
+    types = {name: pa.int64() if name == "c" else pa.float64() for name in wanted}
+    return Form(",", list(names), types, list(wanted))
+
+
+@looped
+@given(
+    st.lists(st.lists(FIELDS | ODD, min_size=2, max_size=4), max_size=4),
+    st.sampled_from(["\n", "\r\n", "\n\n"]),
+    st.booleans(),
+    st.sampled_from(["cab", "ca", "b"]),
+)
+@example([["1", "2.5", "3"], ["-4e-3", "0", "-5"]], "\n", True, "cab")
+def test_our_loop_reads_what_pyarrow_reads(rows, end, ended, wanted):
+    text = end.join(",".join(row) for row in rows) + end * ended
+    found = form(wanted=wanted)._numbers(text.encode())
+    if found is not None and text.strip():
+        assert found.equals(form(wanted=wanted)._parsed(text.encode()))
+
+
+@looped
+def test_plain_numbers_are_read_by_our_loop(monkeypatch, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(50, 3)).round(3)
+    text = "a,b,c\n" + "".join(f"{a},{b:g},{c > 0:d}\n" for a, b, c in rows)
+    (tmp_path / "rows.csv").write_text(text)
+    monkeypatch.setattr(basics, "PIECE", 200)
+    monkeypatch.setattr("pistol._data.files.csv.MUCH", 100)
+    expected = read(tmp_path / "rows.csv")
+    parsed, before = [], Form._parsed
+    monkeypatch.setattr(Form, "_parsed", lambda *x: parsed.append(1) or before(*x))
+    X, y, _ = read(tmp_path / "rows.csv")
+    assert len(parsed) == 1, "pyarrow tells the types, and reads nothing else"
+    assert X.equals(expected.X)
+    assert (y.dtype, y.tolist()) == (np.int64, (rows[:, 2] > 0).tolist())
+    np.testing.assert_array_equal(X["a"].to_numpy(), rows[:, 0])
+
+
+# Reading ahead
+
+
+def threads():
+    return set(threading.enumerate())
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_parts_that_are_made_ahead_are_the_same(n):
+    assert list(basics.ahead(iter(range(n)))) == list(range(n))
+
+
+def test_an_error_comes_after_the_parts_before_it():
+    def parts():
+        yield from range(3)
+        raise DataFileError("at the end")
+
+    before, found = threads(), []
+    with pytest.raises(DataFileError, match="at the end"):
+        found.extend(basics.ahead(parts()))
+    assert (found, threads()) == ([0, 1, 2], before)
+
+
+def test_who_stops_early_leaves_no_thread_and_reads_no_more():
+    made, before = [], threads()
+
+    def parts():
+        for number in range(100):
+            made.append(number)
+            yield number
+
+    several = basics.ahead(parts())
+    assert next(several) == 0
+    several.close()
+    assert threads() == before
+    assert len(made) <= 4
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.svm"])
+def test_chunks_that_are_left_leave_no_thread(tmp_path, monkeypatch, name):
+    path, before = tmp_path / name, threads()
+    if name == "a.svm":
+        path.write_text("1 1:2\n" * 1000)
+    else:
+        write(pa.table({"x": np.arange(1000.0), "y": np.arange(1000) % 2}), path)
+    monkeypatch.setattr(basics, "PIECE", 100)
+    monkeypatch.setattr("pistol._data.files.tables.ROWS", 10)
+    several = iter(chunks(path))
+    assert len(next(several).y)
+    several.close()
+    assert threads() == before

@@ -9,14 +9,16 @@ import lzma
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from glob import glob, has_magic
+from itertools import count
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
+from threading import local
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -54,7 +56,7 @@ class Trouble:
         self.skipped += count
 
 
-def at_line(path: str, line: int, text: bytes | bytearray, problem: str) -> str:
+def at_line(path: str, line: int, text: bytes, problem: str) -> str:
     """A message about a line, with its text as far as that is short."""
     shown = text.decode("utf-8", "replace").strip()
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
@@ -179,54 +181,83 @@ def inner_suffix(path: str) -> str:
     return Path(name.stem).suffix.lower() if name.suffix in PACKED else name.suffix.lower()
 
 
-def pieces(path: str, size: int | None = None) -> Iterator[bytearray]:
-    """The file in pieces that end where a line does; only a line that is cut is copied."""
-    rest, size = bytearray(), size or PIECE
-    with damaged(path), opened(path) as file:
-        while True:
-            piece = rest + bytes(size)
-            with memoryview(piece)[len(rest) :] as room:
-                end = len(rest) + (file.readinto(room) or 0)  # type: ignore[attr-defined]
-            if end == len(rest):
-                break
-            cut = piece.rfind(b"\n", len(rest), end) + 1
-            if not cut and end > LONGEST:
+def pieces(path: str, size: int | None = None) -> Iterator[bytes]:
+    """The file in pieces that end where a line does."""
+    rest, room = b"", bytearray(size or PIECE)
+    with damaged(path), opened(path) as file, memoryview(room) as read:
+        while end := file.readinto(room):  # type: ignore[attr-defined]
+            cut = room.rfind(b"\n", 0, end) + 1
+            if not cut and len(rest) + end > LONGEST:
                 raise DataFileError(f"{path} has a line of more than {LONGEST} bytes")
-            rest = piece[cut:end]
             if cut:
-                del piece[cut:]
-                yield piece
+                yield b"".join((rest, read[:cut]))
+                rest = b""
+            rest += read[cut:end]
     if rest:
         yield rest
 
 
-def in_threads(
-    work: Callable[[Any], Any], parts: Iterator[bytes | bytearray], n: int
-) -> Iterator[Any]:
+def in_threads(work: Callable[[Any], Any], parts: Iterator[bytes], n: int) -> Iterator[Any]:
     """What the work makes of each part, in order; a few parts ahead at a time."""
     if n == 1:
         yield from map(work, parts)
         return
-    with ThreadPoolExecutor(n) as pool:
-        ahead: deque[Future[Any]] = deque()
-        try:
-            for part in parts:
-                ahead.append(pool.submit(work, part))
-                if len(ahead) > n:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for future in ahead:
-                future.cancel()
+    with (
+        ThreadPoolExecutor(n) as pool,
+        closing(_in_turn((pool.submit(work, part) for part in parts), n)) as found,
+    ):
+        yield from found
 
 
-def line_at(piece: bytes | bytearray, at: int) -> bytes | bytearray:
+def ahead(parts: Iterator[Any], n: int = 2) -> Iterator[Any]:
+    """The parts, of which a thread makes some ahead while others are used."""
+    end = object()
+    with (
+        ThreadPoolExecutor(1) as pool,
+        closing(_in_turn((pool.submit(next, parts, end) for _ in count()), n)) as found,
+    ):
+        for part in found:
+            if part is end:
+                return
+            yield part
+
+
+def _in_turn(jobs: Iterable[Future[Any]], n: int) -> Generator[Any]:
+    """What jobs return or raise, in order; n of them are begun before they are asked for."""
+    waiting: deque[Future[Any]] = deque()
+    try:
+        for job in jobs:
+            waiting.append(job)
+            if len(waiting) > n:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for job in waiting:
+            job.cancel()
+
+
+class Room(local):
+    """Arrays that each thread fills again and again, as memory that is new takes time to touch."""
+
+    def __init__(self, make: Callable[[int], Any]) -> None:
+        self.make, self.kept = make, None
+
+    def of(self, size: int) -> Any:
+        """Arrays for a text of this size; those for a text of unusual size are not kept."""
+        if size > 2 * PIECE:
+            return self.make(size)
+        if self.kept is None:
+            self.kept = self.make(2 * PIECE)
+        return self.kept
+
+
+def line_at(piece: bytes, at: int) -> bytes:
     """The line that this place belongs to."""
     lo, hi = piece.rfind(b"\n", 0, at) + 1, piece.find(b"\n", at)
     return piece[lo : hi if hi >= 0 else len(piece)]
 
 
-def as_bytes(piece: bytes | bytearray) -> Array:
+def as_bytes(piece: bytes) -> Array:
     """The bytes as numbers; nothing is copied."""
     return read_only(np.frombuffer(piece, np.uint8))

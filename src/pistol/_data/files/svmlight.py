@@ -11,7 +11,17 @@ import scipy.sparse as sp
 
 from ..._compiled import text as _text
 from ..._compiled.types import Array
-from .basics import Chunk, DataFileError, Trouble, as_bytes, at_line, in_threads, line_at, pieces
+from .basics import (
+    Chunk,
+    DataFileError,
+    Room,
+    Trouble,
+    as_bytes,
+    at_line,
+    in_threads,
+    line_at,
+    pieces,
+)
 
 MOST_FEATURES = _text.MOST_FEATURES + 1
 PROBLEMS = {
@@ -34,29 +44,31 @@ class Parsed(NamedTuple):
     counts: Array
 
 
-def parse(piece: bytes, first: int = 1) -> Parsed:
-    """Rows, targets and counts of a piece of text; memory that is not needed is never touched."""
-    piece = piece if piece.endswith(b"\n") else piece + b"\n"
-    text, most = as_bytes(piece), len(piece)
-    y, values = np.empty(most // 2 + 2), np.empty(most // 3 + 2)
+def _arrays(size: int) -> Any:
+    """Arrays for all that a text of this size can hold; what is not needed is never touched."""
+    y, values = np.empty(size // 2 + 2), np.empty(size // 3 + 2)
     indptr, indices = np.zeros(len(y) + 1, np.int64), np.empty(len(values), np.int32)
-    slow, counts = np.empty((len(values), 2), np.int64), np.zeros(_text.COUNTS, np.int64)
+    slow = np.empty((len(values), 2), np.int64)
+    return y, y.view(np.uint64), indptr, indices, values, values.view(np.uint64), slow
+
+
+ROOM = Room(_arrays)
+
+
+def parse(piece: bytes, first: int = 1) -> Parsed:
+    """Rows, targets and counts of a piece of text."""
+    piece = piece if piece.endswith(b"\n") else piece + b"\n"
+    arrays, counts = ROOM.of(len(piece)), np.zeros(_text.COUNTS, np.int64)
     counts[_text.LARGEST] = -1
-    bits = (x.view(np.uint64) for x in (y, values))
-    y_bits, value_bits = bits
-    _text.svmlight(text, first, y, y_bits, indptr, indices, values, value_bits, slow, counts)
+    _text.svmlight(as_bytes(piece), first, *arrays, counts)
+    y, _, indptr, indices, values, _, slow = arrays
     rows, entries = counts[_text.ROWS], counts[_text.ENTRIES]
     for k, at in slow[: counts[_text.SLOW]].tolist():
         if k < entries:  # else its line was left out
             values[k] = _slowly(piece, at)
-    return Parsed(
-        piece,
-        y[:rows].copy(),
-        indptr[: rows + 1].astype(np.int32),
-        indices[:entries],
-        values[:entries],
-        counts,
-    )
+    indices, values = indices[:entries].copy(), values[:entries].copy()
+    ends = indptr[: rows + 1].astype(np.int32)
+    return Parsed(piece, y[:rows].copy(), ends, indices, values, counts)
 
 
 def _slowly(piece: bytes, at: int) -> float:

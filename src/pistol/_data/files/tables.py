@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._compiled.types import Array
 from ..arrow import values_of
-from .basics import PIECE, Chunk, DataFileError, Trouble, damaged, on_disk, opened
+from .basics import PIECE, Chunk, DataFileError, Trouble, ahead, damaged, on_disk, opened
 
 ROWS = 2**14  # of a chunk
 USUAL = ("target", "label", "y", "class")
@@ -89,7 +89,7 @@ def read_parquet(path: str, trouble: Trouble, roles: Roles) -> Iterator[Chunk]:
     with named(path), on_disk(path) as plain, parquet.ParquetFile(plain) as file:
         names, rows = resolved(file.schema_arrow.names, roles, path), 0
         wanted = [*(names.features or ()), *names.others]
-        for batch in file.iter_batches(ROWS, columns=list(dict.fromkeys(wanted))):
+        for batch in ahead(file.iter_batches(ROWS, columns=list(dict.fromkeys(wanted)))):
             yield from split(batch, names, path, trouble, rows)
             rows += batch.num_rows
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..._compiled import text as _text
 from ..._compiled import vowpal_text as _vowpal
-from .basics import Chunk, Trouble, as_bytes, at_line, in_threads, line_at, pieces
+from .basics import Chunk, Room, Trouble, as_bytes, at_line, in_threads, line_at, pieces
 
 BITS = 18  # of a hash, as in Vowpal Wabbit
 PROBLEMS = {
@@ -21,21 +21,26 @@ PROBLEMS = {
 }
 
 
+def _arrays(size: int) -> Any:
+    """Arrays for all that a text of this size can hold; what is not needed is never touched."""
+    y, weight, values = np.empty(size + 1), np.empty(size + 1), np.empty(size // 2 + 2)
+    indptr, indices = np.zeros(size + 2, np.int64), np.empty(len(values), np.int32)
+    reals = [part for x in (y, weight) for part in (x, x.view(np.uint64))]
+    return *reals, indptr, indices, values, values.view(np.uint64)
+
+
+ROOM = Room(_arrays)
+
+
 def parse(piece: bytes, bits: int = BITS) -> tuple[bytes, Chunk, Any]:
     """Rows, labels and weights of a piece of text; a label that is missing is NaN."""
     piece = piece if piece.endswith(b"\n") else piece + b"\n"
-    text, most = as_bytes(piece), len(piece)
-    y, weight, values = np.empty(most + 1), np.empty(most + 1), np.empty(most // 2 + 2)
-    indptr, indices = np.zeros(most + 2, np.int64), np.empty(len(values), np.int32)
-    counts = np.zeros(_text.COUNTS, np.int64)
-    reals = [part for x in (y, weight) for part in (x, x.view(np.uint64))]
-    mask, own = np.uint64(2**bits - 1), (indptr, indices, values, values.view(np.uint64))
-    _vowpal.vowpal(text, mask, *reals, *own, counts)
+    arrays, counts = ROOM.of(len(piece)), np.zeros(_text.COUNTS, np.int64)
+    _vowpal.vowpal(as_bytes(piece), np.uint64(2**bits - 1), *arrays, counts)
+    y, _, weight, _, indptr, indices, values, _ = arrays
     rows, entries = counts[_text.ROWS], counts[_text.ENTRIES]
-    X = sp.csr_array(
-        (values[:entries], indices[:entries], indptr[: rows + 1].astype(np.int32)),
-        shape=(rows, 2**bits),
-    )
+    own = values[:entries].copy(), indices[:entries].copy(), indptr[: rows + 1].astype(np.int32)
+    X = sp.csr_array(own, shape=(rows, 2**bits))
     X.sum_duplicates()
     return piece, Chunk(X, y[:rows].copy(), weight[:rows].copy()), counts
 
