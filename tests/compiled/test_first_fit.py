@@ -41,7 +41,8 @@ for _, record in made.buffer:
         print(function.__name__)
 """
 
-ROWS = {"find_extremes", "sum_places", "add_hashes", "vote"}  # scaling, and the order of rows
+# scaling, and the order of rows
+ROWS = {"find_extremes", "sum_places", "add_hashes", "look", "add_squares", "scale_rows"}
 SCORES = {"total_loss"}
 KERNELS = {"bounded_poly", "gaussian", "exponential", "learn_gram", "expand_gram"}
 

@@ -245,7 +245,7 @@ def play(arena: Arena, opponent: Opponent) -> Game:
     rounds, (learner, ell) = [], (arena.learner, arena.loss)
     for x, y in opponent(arena):
         p = learner.predict(x)
-        learner.learn(x, y)
+        learner.step(x, y)
         rounds.append((x, y, p, ell.grad(y, p, ell.theta)))
     columns = [np.array(column, np.float64) for column in zip(*rounds)]
     return Game(opponent.__name__.replace("_", " "), learner, arena, *columns)
