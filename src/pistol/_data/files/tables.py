@@ -169,8 +169,11 @@ def _with_values(table: Any, name: str, path: str, trouble: Trouble, before: int
     import pyarrow.compute as pc
 
     column = table[name]
+    words = str(column.type) in ("string", "large_string")
+    if not (words or column.null_count):
+        return table
     there = column.is_valid()
-    if str(column.type) in ("string", "large_string"):
+    if words:
         there = pc.and_kleene(there, pc.binary_length(column).cast("bool"))
     many = len(there) - (pc.sum(there).as_py() or 0)
     if not many:
