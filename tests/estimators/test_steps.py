@@ -43,6 +43,22 @@ def test_thresholds_are_learned_better_than_without_steps(model):
     assert ours < 0.85 * theirs
 
 
+def test_steps_that_fall_behind_at_first_may_be_chosen():
+    """Beside a product of features, steps show only with a metric and more passes."""
+    X, new = (np.random.default_rng(seed).normal(size=(1000, 6)) for seed in (0, 1))
+
+    def target(X):
+        return np.floor(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+
+    with_it, without = (
+        PistolRegressor(scaling=scaling, random_state=0).fit(X, target(X))
+        for scaling in (True, "robust")
+    )
+    assert isinstance(scaler_of(with_it), Stepped)
+    ours, theirs = (np.abs(each.predict(new) - target(new)).mean() for each in (with_it, without))
+    assert ours < 0.85 * theirs
+
+
 def test_smooth_targets_are_learned_without_steps():
     X = rows()
     model = PistolClassifier(random_state=0).fit(X, np.square(X).sum(axis=1) > 3.4)

@@ -188,8 +188,8 @@ def test_scalings_that_race_alone_come_to_the_same(rows, metric, monkeypatch):
 
 
 def test_a_scaling_that_drops_out_is_not_the_best():
-    """Behind after the first race, or after that in the metric."""
-    assert best_way([(1.0, 0.9, 0.8), (1.09, 0.9, 0.7)]) == 1
-    assert best_way([(1.0, 0.9, 0.8), (1.2, 0.9, 0.7)]) == 0
-    assert best_way([(1.0, 0.9, 0.8), (1.09, 1.0, 0.7)]) == 0
+    """Far behind after the first race, or behind after that in the metric."""
+    assert best_way([(1.0, 0.9, 0.8), (1.2, 0.9, 0.7)]) == 1
+    assert best_way([(1.0, 0.9, 0.8), (1.6, 0.9, 0.7)]) == 0
+    assert best_way([(1.0, 0.9, 0.8), (1.2, 1.0, 0.7)]) == 0
     assert best_way([(-1.0, -1.0, -1.0), (-1.0, -1.0, -1.0)]) == 0

@@ -25,7 +25,8 @@ from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
-CLOSE = 0.1  # a scaling whose loss is larger by this share than the least goes no further
+BEHIND = 0.5  # a scaling whose loss is larger by this share than the least finds no metric
+CLOSE = 0.1  # … and one whose loss is larger by this share takes no further passes
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LEADING = 2  # candidates of a race that take part in the next, beside the one that shows the metric
 SAMPLE = 256  # rounds at which gradients are looked at
@@ -98,8 +99,8 @@ class Ways(NamedTuple):
 def levels(ways: Ways) -> Iterator[Level]:
     """Races in each scaling, and in the metrics that they find; yields the best so far.
 
-    The rows are scaled by the first scaler, and the others go on from there. A scaling that is behind
-    after its first race finds no metric, and one that is behind then takes no further passes.
+    The rows are scaled by the first scaler, and the others go on from there. A scaling that is far
+    behind after its first race finds no metric; one that is behind then takes no further passes.
     """
     tops: list[Level] = []
     for number in range(len(ways.scalers)):
@@ -107,8 +108,8 @@ def levels(ways: Ways) -> Iterator[Level]:
             yield min([*tops, level], key=_loss)
         tops.append(level)
     del level  # the kernel values of those that drop out are not needed any more
-    for phase in (ways.weighted, ways.longer):
-        tops = [tops[i] for i in _close(list(map(_loss, tops)))]
+    for phase, share in ((ways.weighted, BEHIND), (ways.longer, CLOSE)):
+        tops = [tops[i] for i in _within(share, list(map(_loss, tops)))]
         for number, top in enumerate(tops):
             for found in phase(top):
                 tops[number] = found
@@ -118,15 +119,15 @@ def levels(ways: Ways) -> Iterator[Level]:
 def best_way(losses: Sequence[Sequence[float]]) -> int:
     """The scaling that `levels` ends with, given the losses of each one alone after every phase."""
     left = list(range(len(losses)))
-    for phase in range(2):
-        left = [left[i] for i in _close([losses[i][phase] for i in left])]
+    for phase, share in enumerate((BEHIND, CLOSE)):
+        left = [left[i] for i in _within(share, [losses[i][phase] for i in left])]
     return min(left, key=lambda i: losses[i][-1])
 
 
-def _close(losses: list[float]) -> list[int]:
-    """Which losses are not much larger than the least."""
+def _within(share: float, losses: list[float]) -> list[int]:
+    """Which losses are larger than the least by this share at most."""
     least = min(losses)
-    return [i for i, loss in enumerate(losses) if loss <= least + CLOSE * abs(least)]
+    return [i for i, loss in enumerate(losses) if loss <= least + share * abs(least)]
 
 
 def _loss(level: Level) -> float:
