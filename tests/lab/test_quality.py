@@ -600,6 +600,7 @@ def test_ratios_are_geometric_means_over_all_tasks_and_over_the_older_ones():
     made[0] = replace(made[0], score=5.0)
     both = verdict(made, "MAE over that of `hgb`")
     assert both.found.startswith("0.47 over 3 tasks; 0.97 over the 2")
+    assert both.found.endswith("; 0.44 with the best of all methods"), "boosting's on one of three"
     assert not both.met, "the new tasks do not make up for the older ones"
     assert both.tasks == ("auto 1.25",)
 

@@ -86,6 +86,13 @@ def ratios(cells: Sequence[Cell], method: str, peer: str) -> dict[str, float]:
     return {task: a / b for task, (a, b) in found.items() if a > 0 and b > 0}
 
 
+def least(cells: Sequence[Cell], peer: str) -> dict[str, float]:
+    """Task → the least of all methods' errors over a peer's: nobody can know beforehand which it is."""
+    found = [ratios(cells, method, peer) for method in {cell.method for cell in cells}]
+    tasks = {task for each in found for task in each}
+    return {task: min(each[task] for each in found if task in each) for task in sorted(tasks)}
+
+
 def geometric(found: Iterable[float]) -> float:
     """The geometric mean."""
     return float(np.exp(np.mean(np.log(list(found)))))
