@@ -6,6 +6,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Two processes share the cores, so each keeps to one thread.
 ALONE := OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1
+# `pistol warmup` compiles the loops while mypy runs; installing need not do it before.
+LATER := HATCH_BUILD_NO_HOOKS=1
 # Compiled bytecode is kept: without it every new process compiles all of scikit-learn again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -40,5 +42,5 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml lab/pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml lab/pyproject.toml
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check --editable '.[test]' --editable './lab[bench]'
+	$(LATER) $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --editable '.[test]' --editable './lab[bench]'
 	touch $@ $(VENV)/.demo

@@ -1,5 +1,8 @@
 """Building a wheel adds machine code where the library looks for it first."""
 
+import subprocess
+import sys
+import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -69,3 +72,19 @@ def test_the_compilation_finds_the_library_of_the_checkout(build):
         f"assert pistol.__file__.startswith({str(ROOT)!r}); sys.exit('found')"
     )
     assert "found" in build(code, ROOT, "standard")[1][0]
+
+
+def test_the_compilation_needs_nothing_that_the_build_does_not_install():
+    """pip builds in an environment of its own, where a missing package only leaves the code out."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    installed = {name.split(">")[0] for name in wheel["hooks"]["custom"]["dependencies"]}
+    others = {name.split(">")[0] for name in project["project"]["dependencies"]} - installed
+    assert others, "all dependencies are installed: this test is no longer needed"
+    absent = {"scikit-learn": "sklearn"}
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({[absent.get(o, o) for o in others]})); "
+        "from pistol._compiled.warmup import _pieces; print(len(_pieces()))"
+    )
+    command = [sys.executable, "-c", code]
+    assert int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) > 10
