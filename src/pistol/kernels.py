@@ -260,7 +260,8 @@ class Kernel:
         would be off by about γ ‖s‖² 2^-22.
         """
         gamma, degree, coef0 = self.theta
-        moderate = max(largest_sq, gamma, abs(coef0)) < 1e30
+        if dtype != np.float32 or max(largest_sq, gamma, abs(coef0)) >= 1e30:
+            return np.float64
         if self.map is gaussian:
             harmless = gamma * largest_sq < 2.0**10 and gamma > 1e-30
         elif self.map is exponential:
@@ -271,7 +272,7 @@ class Kernel:
             harmless = degree * np.log(gamma * largest_sq + coef0 + 1.0) < 60.0
         else:
             harmless = True
-        return np.float32 if dtype == np.float32 and moderate and harmless else np.float64
+        return np.float32 if harmless else np.float64
 
 
 def user_base(function: Callable[[Any, Any], Any]) -> Callable[[Any, Block, Array | None], Array]:

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis.strategies import floats
 from numba import njit
 from numpy.testing import assert_allclose
@@ -70,6 +70,7 @@ def test_tiles_have_the_precision_of_the_rows(name, layout):
 
 @pytest.mark.parametrize("name", [*NAMED, "bounded_poly"])
 @given(gamma=powers, coef0=powers, sq=powers)
+@example(gamma=1e100, coef0=1.0, sq=1e109)
 def test_what_is_computed_in_float32_is_within_its_range(name, gamma, coef0, sq):
     kernel = get_kernel(name, gamma, 2, coef0)
     if kernel.precision(np.float32, sq) == np.float32:

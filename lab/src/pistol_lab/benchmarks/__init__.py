@@ -20,6 +20,7 @@ from . import quality, report
 from .budget import budget
 from .cluster import dask_kernel, dask_linear
 from .cluster_memory import dask_memory
+from .defaults import defaults, svm_letter
 from .encoding import encoding
 from .files import files, reading
 from .growth import growth
@@ -51,10 +52,12 @@ __all__ = [
 BENCHMARKS: dict[str, Callable[..., Result]] = {
     "svm-wisdm": svm_wisdm,
     "svm-a9a": svm_a9a,
+    "svm-letter": svm_letter,
     "engine": engine,
     "shares": shares,
     "classes": classes,
     "million": million,
+    "defaults": defaults,
     "vw": vw,
     "news20": news,
     "sgd": sgd,

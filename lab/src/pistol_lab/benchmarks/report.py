@@ -17,6 +17,7 @@ from ..store import Store
 from .results import Line, Result, Size
 
 BLUE, ORANGE, GREY = "#1f6fb4", "#d9762b", "#888888"
+COLOURS = {"ours": BLUE, "boosting": ORANGE, "lightgbm": "#4c9a6a", "svc": GREY}
 HEADER = [
     "benchmark",
     "rows",
@@ -246,10 +247,11 @@ def draw_learning(found: Sequence[dict[str, Any]], path: Path) -> None:
         for column, name in enumerate(group):
             error, time = grid[2 * row, column], grid[2 * row + 1, column]
             own = [one for one in found if one["task"] == name]
-            rows = [one["rows"] for one in own]
-            for method, colour in (("ours", BLUE), ("boosting", ORANGE)):
-                error.plot(rows, [one[method] for one in own], "o-", color=colour, label=method)
-                time.plot(rows, [one[f"{method}_seconds"] for one in own], "o-", color=colour)
+            for method, colour in COLOURS.items():
+                there = [one for one in own if method in one]
+                rows = [one["rows"] for one in there]
+                error.plot(rows, [one[method] for one in there], "o-", color=colour, label=method)
+                time.plot(rows, [one[f"{method}_seconds"] for one in there], "o-", color=colour)
             error.set(title=name, xscale="log", yscale="log")
             time.set(xscale="log", yscale="log", xlabel="rows")
             for axes in (error, time):

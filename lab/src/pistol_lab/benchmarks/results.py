@@ -31,6 +31,8 @@ class Size:
     sgemm: int = 4_096  # side of the matrices that measure the machine
     classes_rows: int = 20_000
     million_rows: int = 1_000_000
+    defaults_rows: int = 1_000_000
+    letter_rows: int = 3_000
     vw_passes: int = 40
     online_events: int = 20_000
     budget_rows: int = 20_000  # of each stream
@@ -79,6 +81,8 @@ TOY = Size(
     sgemm=256,
     classes_rows=600,
     million_rows=2_000,
+    defaults_rows=2_000,
+    letter_rows=200,
     vw_passes=100,
     online_events=300,
     budget_rows=600,
