@@ -14,9 +14,9 @@ from .hostile import MOST_ROUNDS
 
 # sequences in all, and in a job
 FULL = {"PiSTOL": (80_000, 5_000), "per coordinate": (40_000, 5_000), "kernel": (4_000, 1_000)}
-QUICK = {"PiSTOL": (600, 600), "per coordinate": (300, 300), "kernel": (50, 50)}
+QUICK = {"PiSTOL": (300, 300), "per coordinate": (150, 150), "kernel": (50, 50)}
 ROUNDS = {False: (5000, 100_000, 20_000), True: (1000, 10_000, 3000)}  # over time, streams, norms
-MISTAKES = {False: (30_000, 5_000), True: (300, 300)}
+MISTAKES = {False: (30_000, 5_000), True: (150, 150)}
 SHOWN = {  # opponent, loss, features, norm of h
     "points at right angles to g": ("orthogonal", "hinge", 50, 1.0),
     "the worst of four points": ("worst_of_several", "hinge", 3, 1.0),
