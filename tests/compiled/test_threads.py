@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from pistol import PistolClassifier
-from pistol._compiled.threads import Held, one_blas_thread
+from pistol._compiled.threads import MANY, Held, one_blas_thread, workers
 
 
 def blas():
@@ -93,3 +93,8 @@ def test_predictions_at_once_leave_blas_as_it_was():
         found = list(pool.map(lambda _: model.decision_function(X), range(40)))
     assert all(np.array_equal(scores, expected) for scores in found)
     assert blas() == before
+
+
+def test_few_rows_have_one_thread():
+    with workers(2, MANY - 1) as few, workers(2, MANY) as many:
+        assert (few.n, many.n) == (1, 2)

@@ -25,13 +25,11 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 4))
 labels, three, targets = X[:, 0] * X[:, 1] > 0, np.digitize(X[:, 0], [-0.5, 0.5]), X[:, 0] ** 2
 rows = {"dense": X, "single": X.astype(np.float32), "sparse": sp.csr_array(np.maximum(X, 0))}
-for Z in rows.values():
-    for n in (20, 90):
-        for y in (labels, three):
-            pistol.PistolClassifier().fit(Z[:n], y[:n]).predict_proba(Z)
-            pistol.LinearPistolClassifier().fit(Z[:n], y[:n]).predict(Z)
-        pistol.PistolRegressor().fit(Z[:n], targets[:n]).predict(Z)
-        pistol.LinearPistolRegressor().fit(Z[:n], targets[:n]).predict(Z)
+for Z, n, y in zip(rows.values(), (300, 20, 90), (labels, three, labels)):
+    pistol.PistolClassifier().fit(Z[:n], y[:n]).predict_proba(Z)
+    pistol.LinearPistolClassifier().fit(Z[:n], y[:n]).predict(Z)
+    pistol.PistolRegressor().fit(Z[:n], targets[:n]).predict(Z)
+    pistol.LinearPistolRegressor().fit(Z[:n], targets[:n]).predict(Z)
     pistol.PistolClassifier().partial_fit(Z, labels).predict(Z)
     pistol.LinearPistolClassifier().partial_fit(Z, labels).predict(Z)
 for loss in ("logistic", "absolute"):

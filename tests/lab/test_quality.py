@@ -32,7 +32,7 @@ from pistol_lab.benchmarks.quality import (
     tasks,
 )
 from pistol_lab.benchmarks.quality.boosting import EXTRA
-from pistol_lab.benchmarks.quality.cells import Cell, calibration_error
+from pistol_lab.benchmarks.quality.cells import Cell, calibration_error, drawn_calibration_error
 from pistol_lab.benchmarks.quality.peers import METHODS, Case, Units
 from pistol_lab.benchmarks.quality.sources import Data, encoded
 from pistol_lab.benchmarks.quality.tasks import HALVES, KINDS, SOURCES, TASKS, Task, split
@@ -58,11 +58,14 @@ def session(out, **part):
     return Session(Store(out), Console(quiet=True), **part)
 
 
+SMALL = ["--toy", "--set", "quality_splits=1"]
+
+
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
     """The folder of a toy run through the command, and what it printed."""
     out = tmp_path_factory.mktemp("quality")
-    result = CliRunner().invoke(app, ["quality", "--toy", "--out", str(out)])
+    result = CliRunner().invoke(app, ["quality", *SMALL, "--out", str(out)])
     assert result.exit_code == 0, result.output
     return out, result.output
 
@@ -362,6 +365,17 @@ def test_calibration_error_by_hand():
     assert calibration_error(y[:1], np.array([[1.0, 0.0]]), classes) == 0
 
 
+def test_labels_drawn_from_probabilities_are_calibrated_up_to_chance():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1.0, 20_000)
+    few, many = (np.stack([q, 1 - q], axis=1) for q in (p[:100], p))
+    assert drawn_calibration_error(many) < 0.02 < drawn_calibration_error(few)
+    y = (rng.random(len(p)) > p).astype(int)
+    found = calibration_error(y, many, np.array([0, 1]))
+    assert found == pytest.approx(drawn_calibration_error(many), abs=0.01)
+    assert drawn_calibration_error(np.array([[1.0, 0.0]] * 9)) == 0
+
+
 def test_the_log_loss_of_a_cell_by_hand():
     class Half:
         classes_ = np.array([0, 1])
@@ -484,7 +498,7 @@ def test_what_is_missing_is_skipped_with_the_reason(tmp_path, counted, monkeypat
     "arguments", [["--half", "best"], ["--method", "magic"], ["--task", "everything"]]
 )
 def test_what_does_not_exist_is_refused(arguments, tmp_path):
-    command = ["quality", "--toy", "--out", str(tmp_path), *arguments]
+    command = ["quality", *SMALL, "--out", str(tmp_path), *arguments]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
     assert "choose" in result.output
@@ -629,7 +643,7 @@ def test_ranks_among_boosters_need_all_that_are_named():
 
 
 def test_the_price_in_time_counts_sums_and_tasks():
-    words = "pistol-plain"
+    words = "the ramps"
     made = [
         cell("iris", "pistol", fit_seconds=0.2),
         cell("iris", "pistol-plain", fit_seconds=0.1),
@@ -641,6 +655,9 @@ def test_the_price_in_time_counts_sums_and_tasks():
     made[0] = replace(made[0], fit_seconds=0.9)
     assert not verdict(made, words).met, "9 times on a small task, 2 in all"
     assert verdict(made, words).tasks == ("iris 9.0",)
+    assert verdict(made, "the learned metric").met is None, "it is not in these ramps' times"
+    made += [cell("iris", "pistol-no-steps", fit_seconds=0.15)]
+    assert verdict(made, "the learned metric").found == "1.50 and 1.50, 1 tasks"
     made = [replace(one, contended=True) for one in made]
     assert verdict(made, words).met is None, "times that were taken beside other work do not count"
 

@@ -25,6 +25,17 @@ def as_rows(X: Any) -> Rows:
     return Rows(read_only(indptr), read_only(indices), read_only(X.reshape(-1)), 0)
 
 
+def between(X: Any, lo: int, hi: int) -> Any:
+    """Rows lo to hi, as views; SciPy would copy sparse ones."""
+    if not sp.issparse(X):
+        return X[lo:hi]
+    start, end = X.indptr[lo], X.indptr[hi]
+    part = sp.csr_array((hi - lo, X.shape[1]), dtype=X.dtype)  # given arrays, it copies short views
+    part.data, part.indices = X.data[start:end], X.indices[start:end]
+    part.indptr = X.indptr[lo : hi + 1] - start
+    return part
+
+
 @helper
 def row(X, i):
     """Columns and values of row i, as views."""

@@ -13,6 +13,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+MANY = 600  # rows from which threads are worth their while
+
 
 class Held:
     """A context of the whole process: opened for the first thread that enters, closed after the last.
@@ -133,7 +135,10 @@ class Workers:
 
 
 @contextmanager
-def workers(n_jobs: int | None) -> Iterator[Workers]:
-    """Workers whose threads end with the block."""
+def workers(n_jobs: int | None, rows: int = MANY) -> Iterator[Workers]:
+    """Workers whose threads end with the block; a single one where there are few rows.
+
+    Loops over few rows end sooner than Python's lock changes hands between threads.
+    """
     with ExitStack() as stack:
-        yield Workers(n_jobs, stack)
+        yield Workers(n_jobs if rows >= MANY else 1, stack)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._compiled.loops import learn_primal
-from .._compiled.rows import as_rows
+from .._compiled.rows import as_rows, between
 from .._compiled.types import Array, Rounds, Scalars
 from .finished import Finished
 from .models import Linear
@@ -110,7 +110,7 @@ def taken(X: Any, rows: Array) -> Any:
     """These rows of X; where they follow each other, nothing is copied."""
     lo, hi = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
     one_by_one = hi - lo == len(rows) and bool((np.diff(rows) == 1).all())
-    return X[lo:hi] if one_by_one else X[rows]
+    return between(X, lo, hi) if one_by_one else X[rows]
 
 
 def affine(weights: Array, factor: Array, offset: Array) -> Array:

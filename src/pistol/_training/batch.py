@@ -188,7 +188,7 @@ def _race(work: Work, plan: Race, watch: Watch | None) -> Chosen:
     """A race, and the shuffled orders of all rows that follow it."""
     data, family, task = work.data, work.problem.family, work.problem.task
     seed = work.seed()
-    with workers(family.n_jobs) as threads, one_blas_thread():
+    with workers(family.n_jobs, len(work.rounds.rows)) as threads, one_blas_thread():
         ways = ways_of(work, plan, seed, threads)
         rounds, rule = ways.contest.folds.rounds, ways.rule
         for level in levels(ways):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 FOLDS, FULL, MOST_PASSES = 5, 5, 256  # of a race on few rounds
 SOME, SOME_FOLDS, SOME_FULL, SOME_PASSES = 600, 3, 2, 64  # of a race on more rounds than SOME
+TRIAL_PASSES = 8  # of a race that chooses scaling and metric alone
 TREES = 2  # partitions into cells, where there are many rows
 FIXED_ORDERS = 5  # where the passes are given and the orders are not
 
@@ -73,7 +74,7 @@ def make_plan(
     sample = int(limits.sample / outputs**0.125)
     race = _race(sample, limits, set_orders)._replace(full=0, sample=sample)
     if rounds <= limits.few:
-        trial = race if limits.trial and sample < rounds else None
+        trial = race._replace(most=TRIAL_PASSES) if limits.trial and sample < rounds else None
         return Plan(_race(rounds, limits, set_orders), 0, 0, trial=trial)
     most = max(1, min(limits.most_repeats, limits.repeated // rounds))
     if not limits.sample or (most == 1 and limits.only_passes):

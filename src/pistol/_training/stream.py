@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.rows import between
 from .._compiled.types import Array, read_only
 from .._data.intake import Columns
 from .._data.ordering import Rounds
@@ -90,7 +91,7 @@ def _learn_piece(
     """Learn rounds between two looks at the scaling; whether a callback asks to stop the pass."""
     lo, hi = int(rounds.rows[0]), int(rounds.rows[-1]) + 1
     whole = lo == 0 and hi == data.X.shape[0]
-    rows = data if whole else Data(*(part[lo:hi] for part in data))
+    rows = data if whole else Data(between(data.X, lo, hi), *(part[lo:hi] for part in data[1:]))
     order, r = read_only(rounds.rows - lo), read_only(np.ascontiguousarray(rounds.r))
     fitted = _update_scaling(fitted, rows, np.bincount(order, r))
     Z, V = fitted.scaler.transform(rows.X), fitted.targets.transform(rows.Y)

@@ -22,6 +22,7 @@ from .tasks import Task
 
 BINS = 15
 PREFIX = "quality/"  # of the names of jobs
+DRAWS = 50  # of labels from probabilities
 WARM = 500  # rows that a method of ours learns before its first time is taken
 Key = tuple[str, int, str]
 NOT_FINITE = "its error, or its log-loss, is not a finite number"
@@ -43,6 +44,7 @@ class Cell:
     predict_seconds: float | None = None
     log_loss: float | None = None
     ece: float | None = None
+    ece_drawn: float | None = None  # the same for labels drawn from the probabilities
     searched: int | None = None  # rows that a grid was searched on
     params: dict[str, Any] = field(default_factory=dict)  # what a grid found
     failed: str = ""  # what went wrong
@@ -69,10 +71,22 @@ def calibration_error(y: Array, P: Array, classes: Array) -> float:
 
     The confidence is the probability of the likeliest class; 15 bins are equally wide.
     """
-    confidence, right = P.max(axis=1), classes[P.argmax(axis=1)] == y
+    return _gap(P.max(axis=1), classes[P.argmax(axis=1)] == y)
+
+
+def drawn_calibration_error(P: Array) -> float:
+    """The mean calibration error of labels that are drawn from the probabilities themselves.
+
+    It is above zero, and the more so the fewer rows there are.
+    """
+    confidence, rng = P.max(axis=1), np.random.default_rng(0)
+    return float(np.mean([_gap(confidence, rng.random(len(P)) < confidence) for _ in range(DRAWS)]))
+
+
+def _gap(confidence: Array, right: Array) -> float:
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     gaps = np.bincount(bins, confidence - right, BINS)
-    return float(np.abs(gaps).sum() / len(y))
+    return float(np.abs(gaps).sum() / len(right))
 
 
 def read(store: Store) -> dict[Key, Cell]:
@@ -132,4 +146,5 @@ def _measured(model: Any, data: Split, regression: bool) -> dict[str, Any]:
         P = model.predict_proba(data.X_test)
         measured["log_loss"] = float(log_loss(data.y_test, P, labels=model.classes_))
         measured["ece"] = calibration_error(data.y_test, P, model.classes_)
+        measured["ece_drawn"] = drawn_calibration_error(P)
     return measured
