@@ -325,6 +325,30 @@ def test_a_slow_worker_has_fewer_blocks_and_changes_nothing(fitted, tmp_path):
     assert_same(again.to_local().predict(X), fitted[KERNEL].to_local().predict(X))
 
 
+def test_blocks_that_cannot_be_held_are_read_again_for_every_step(tmp_path, monkeypatch):
+    """A block that waited from one step for the next would be in memory with all others."""
+    place = str(tmp_path)
+
+    def noted(block):
+        import os
+        import uuid
+
+        if len(block):
+            open(os.path.join(place, uuid.uuid4().hex), "w").close()
+        return block
+
+    model, rows = MODELS[LINEAR]
+    X, y = rows()
+    dX, dy = lazy(X, y)
+    model = clone(model).set_params(passes=1)
+    held = clone(model).fit(dX, dy).to_local()
+    monkeypatch.setattr(Run, "fits", lambda self, size: False)
+    read = clone(model).fit(dX.map_blocks(noted, dtype=float), dy).to_local()
+    # for counts, for statistics, for held-out rows and the one round
+    assert len(list(tmp_path.iterdir())) >= 3 * dX.numblocks[0]
+    assert_same(read.predict(X), held.predict(X))
+
+
 @pytest.mark.skipif(not LOOPS, reason="set PISTOL_KILLS: workers are killed again and again")
 def test_too_little_memory_is_said():
     """A worker that takes more than its limit is killed by its nanny, and so is the next."""

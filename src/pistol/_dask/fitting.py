@@ -176,6 +176,8 @@ def _linear(
     ]
     merged = run.tree("statistics", linear.merged_features, found)
     (ready,) = run.start([run.task("scaling", 0, steps.scaled, ready, merged)])
+    if not keep:  # what is submitted now would hold all blocks until they are scaled
+        run.finished([ready], "scaling")
     rows = (_kept if keep else _read_again)(run, ready, blocks)
     best, turns = None, linear.MOST if passes == "auto" else int(passes)
     first, mean, homes = None, None, [block.home for block in blocks]
