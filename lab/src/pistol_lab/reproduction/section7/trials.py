@@ -31,7 +31,7 @@ ROWS = {
     "SensIT Vehicle": (100, 300, 1_000, 3_000, 10_000, 30_000, 58_000),
     "news20.binary": (100, 300, 1_000, 3_000, 9_996),
 }
-QUICK_ROWS, QUICK_SHUFFLES = (100, 300, 600), 2
+QUICK_ROWS, QUICK_SHUFFLES = (100, 300, 900), 2
 CACHE = 1_000  # MB of kernel values that an SVM may keep
 WARM = 1_000  # rows that are learned before a time is taken
 
