@@ -88,7 +88,7 @@ def many(size: Size) -> Result:
             reasons.append(f"{task.name}: {reason}")
     if not found:
         raise SkipError("; ".join(reasons))
-    missing = next(iter(found))["missing"]
+    missing = found[0]["missing"]
     reported = {task.name for task in TASKS if task.reported}
     targets = {task.name for task in TASKS if not task.classes}
     counted = [one for one in found if one["rows"] >= FROM and one["task"] in reported] or found
@@ -105,7 +105,8 @@ def many(size: Size) -> Result:
         goal=f"all of the goals in the note; times count from {FROM:,} rows on, on reported tasks",
         also=all(verdict.met for verdict in verdicts),
         note=" ".join(map(str, verdicts))
-        + f" The first four are of {len(counted)} runs. The largest run is the one of the ratio."
+        + f" The first three count {len(counted)} runs, the others all tasks. The ratio of times is "
+        "that of the run with the most rows."
         + "".join(f" Left out: {reason}." for reason in (*missing, *reasons)),
         lines=tuple(
             Line(
