@@ -110,11 +110,11 @@ def bounded_poly(K, s_sq, a_sq, theta, coef, G):
 @loop(_tile, fastmath={"contract"})
 def to_the_fourth(K, s_sq, a_sq, theta, coef, G):
     """From the values of exp(-γ …) to those with four times its γ."""
-    zero, least = K.dtype.type(0.0), K.dtype.type(LEAST)
+    least = K.dtype.type(LEAST)
     for n in range(len(K)):
         k = K[n]
         for i in range(len(k)):
-            k[i] = fourth_power(k[i], zero, least)
+            k[i] = fourth_power(k[i], least)
         _accumulate(G, coef[n], k)
 
 

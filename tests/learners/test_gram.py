@@ -121,12 +121,12 @@ def test_many_rows_are_kept_in_single_precision(monkeypatch):
     monkeypatch.setattr(_gram, "PRECISE", 5)
     Z, Y, order, r = make(1)
     run, dual = runs(KERNELS["mixed"], rule_of("smooth_hinge"), Z, 1)
-    assert run.values.inner.dtype == run.values.widest.dtype == np.float32
+    assert run.values.dtype == np.float32
     P = run.learn(Y, order, r)
     theirs = np.concatenate([chunk.P for chunk in dual.play(Z, Y, order, r)])
     assert_allclose(P, theirs, rtol=0, atol=1e-2)
     large, _ = runs((get_kernel("poly", 1.0, 9, 1e6),), rule_of("huber"), Z, 1)
-    assert large.values.inner.dtype == np.float64
+    assert large.values.dtype == np.float64
 
 
 def test_rows_may_be_sparse():

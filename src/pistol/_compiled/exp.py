@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import lower_builtin, type_callable
 
-from .cache import helper
+from .cache import plain
 
 _LOG2_E = 1.4426950408889634
 _LN2_HI = 0.6931471803691238  # ln 2 in two parts: n · _LN2_HI is exact
@@ -125,11 +125,12 @@ def _lower_exp(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return formula(_Emitted(builder, args[0]), _Emitted.at_least, _Emitted.power).value
 
 
-@helper(inline="always")
-def fourth_power(x, zero, least):
-    """x⁴ of a value of an exponential, or zero below 1e-24: numbers near the smallest are slow."""
-    square = x * x
-    return zero if x < least else square * square
+@plain(forceinline=True)
+def fourth_power(x, least):
+    """x⁴ of a value of an exponential, 1e-24 at least: numbers near the smallest are slow."""
+    large = x if x > least else least
+    square = large * large
+    return square * square
 
 
 LEAST = 1e-6  # whose fourth power is 1e-24

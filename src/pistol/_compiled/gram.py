@@ -2,8 +2,8 @@
 
 A matrix of values has one line per row and one column per row that is learned; these rows come first.
 
-Values of all kernels of a sum are made from two matrices, for a block of rows at a time, and used at
-once.
+The kernels of a sum are a few chains: in each, values of the first kernel are in memory, and those of
+the next are made from them by products or by fourth powers, in registers, where they are used at once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from .cache import helper, plain
 from .exp import LEAST, fourth_power
 from .loops import play
 from .types import (
+    ALONE,
+    CONSTANT,
+    PRODUCTS,
     Array,
     BlockValues,
     block_values,
@@ -33,7 +36,6 @@ from .types import (
 )
 
 FEW, MANY = 16, 32  # rounds that are played together with one output, and with several
-WIDTH = 256  # columns whose values are made together: those of a block stay in a core's own cache
 
 
 @helper(inline="always")
@@ -43,85 +45,94 @@ def _plain(x):
     return ldexp(round(fraction * 2.0**24), power - 24)
 
 
+@plain(forceinline=True, fastmath={"contract"})
+def _plus(total, a, p, b, q, c, r, d, s):
+    """total + ap + bq + cr + ds, from left to right."""
+    return (((total + a * p) + b * q) + c * r) + d * s
+
+
 @plain(fastmath={"contract"})
-def _next_power(v, product, step, before):
-    """From values of the kernel before to those of this one, in place; see `GramValues.steps`."""
-    zero, least = v.dtype.type(0.0), v.dtype.type(LEAST)
-    if step > 0 and before == 0:
-        for x in range(len(v)):
-            v[x] = product[x]
-    for _ in range(step - max(before, 1)):
-        for x in range(len(v)):
-            v[x] *= product[x]
-    for _ in range(min(before, -1) - step):
-        for x in range(len(v)):
-            v[x] = fourth_power(v[x], zero, least)
+def _add(v, w, y, z, a, b, c, d, g):
+    """g += av + bw + cy + dz."""
+    for x in range(len(g)):
+        g[x] = _plus(g[x], a, v[x], b, w[x], c, y[x], d, z[x])
+
+
+@plain(fastmath={"contract"})
+def _add_products(v, w, y, z, a, b, c, d, g, g_2, g_3):
+    """The same for values and their squares and cubes."""
+    for x in range(len(g)):
+        p, q, r, s = v[x], w[x], y[x], z[x]
+        g[x] = _plus(g[x], a, p, b, q, c, r, d, s)
+        p_2, q_2, r_2, s_2 = p * p, q * q, r * r, s * s
+        g_2[x] = _plus(g_2[x], a, p_2, b, q_2, c, r_2, d, s_2)
+        g_3[x] = _plus(g_3[x], a, p * p_2, b, q * q_2, c, r * r_2, d, s * s_2)
+
+
+@plain(fastmath={"contract"})
+def _add_powers(v, w, y, z, a, b, c, d, g, g_4, g_16, g_64):
+    """The same for values and their fourth, 16th and 64th powers."""
+    least = g.dtype.type(LEAST)
+    for x in range(len(g)):
+        p, q, r, s = v[x], w[x], y[x], z[x]
+        g[x] = _plus(g[x], a, p, b, q, c, r, d, s)
+        p, q = fourth_power(p, least), fourth_power(q, least)
+        r, s = fourth_power(r, least), fourth_power(s, least)
+        g_4[x] = _plus(g_4[x], a, p, b, q, c, r, d, s)
+        p, q = fourth_power(p, least), fourth_power(q, least)
+        r, s = fourth_power(r, least), fourth_power(s, least)
+        g_16[x] = _plus(g_16[x], a, p, b, q, c, r, d, s)
+        p, q = fourth_power(p, least), fourth_power(q, least)
+        r, s = fourth_power(r, least), fourth_power(s, least)
+        g_64[x] = _plus(g_64[x], a, p, b, q, c, r, d, s)
 
 
 @plain
-def _copy(M, rows, lo, V):
-    """V[k, x] = M[rows[k], lo + x]."""
-    for k in range(len(rows)):
-        v, line = V[k], M[rows[k], lo : lo + V.shape[1]]
-        for x in range(len(line)):
-            v[x] = line[x]
+def _add_four(values, rows, coef, j, g, spare):
+    """Line 8 at every row, for four rounds: g[q, j] += Σ coef[k] k_q(rows[k], ·).
 
-
-@plain
-def _kernel_values(values, q, rows, lo, room, flat):
-    """From values of kernel q - 1 to those of kernel q: room[0, k, x] at rows[k] and lo + x.
-
-    Polynomials come first, then radial kernels, each kind in ascending order. A constant has none.
+    Chains that are shorter than the longest of their kind write to `spare` what they do not have.
     """
-    step, before = values.steps[q], values.steps[q - 1] if q > 0 else 0
-    if step > 0 and before == 0:
-        _copy(values.inner, rows, lo, room[1])
-    elif step < 0 and before >= 0:
-        _copy(values.widest, rows, lo, room[0])
-    _next_power(flat[0, : len(rows) * room.shape[2]], flat[1], step, before)
-
-
-@plain(fastmath={"contract"})
-def _add(g, coef, j, V, used):
-    """g += Σ coef[k, j] V[k] over the k in `used`, in this order; they are a multiple of four."""
-    kind = g.dtype.type
-    for i in range(0, len(used), 4):
-        k, h, m, n = used[i], used[i + 1], used[i + 2], used[i + 3]
-        a, b, c, d = kind(coef[k, j]), kind(coef[h, j]), kind(coef[m, j]), kind(coef[n, j])
-        v, w, y, z = V[k], V[h], V[m], V[n]
-        for x in range(len(g)):
-            total = g[x] + a * v[x]
-            total += b * w[x]
-            total += c * y[x]
-            g[x] = total + d * z[x]
+    a, b, c, d = coef
+    for chain in range(len(values.chains)):
+        q, count, number, kind = values.chains[chain]
+        if kind == CONSTANT:
+            at, total = g[q, j], ((a + b) + c) + d
+            for x in range(len(at)):
+                at[x] += total
+            continue
+        M = values.matrices[number]
+        v, w, y, z = M[rows[0]], M[rows[1]], M[rows[2]], M[rows[3]]
+        third = g[q + 2, j] if count > 2 else spare[0]
+        if kind == ALONE:
+            _add(v, w, y, z, a, b, c, d, g[q, j])
+        elif kind == PRODUCTS:
+            _add_products(v, w, y, z, a, b, c, d, g[q, j], g[q + 1, j], third)
+        else:
+            fourth = g[q + 3, j] if count > 3 else spare[1]
+            _add_powers(v, w, y, z, a, b, c, d, g[q, j], g[q + 1, j], third, fourth)
 
 
 @plain
-def _spread(values, rows, coef, g, room, flat, used):
-    """Line 8 at every row, for a block of rounds: g[q, j] += Σ coef[k, j] k_q(rows[k], ·)."""
-    width, n, nothing = room.shape[2], g.shape[2], room.shape[1] - 1
+def _spread(values, rows, moved, coef, g, used, spare):
+    """Line 8 at every row, for a block of rounds: g[q, j] += Σ coef[k, j] k_q(rows[k], ·).
+
+    Rounds with a gradient are taken four at a time; the last of `coef` is zero and fills up.
+    """
+    four, kind = used[-4:], g.dtype.type
     for j in range(g.shape[1]):
         count = 0
-        for k in range(len(rows)):
-            used[j, count] = k
+        for k in range(moved):
+            used[count] = k
             count += coef[k, j] != 0.0
         while count % 4 != 0:
-            used[j, count] = nothing
+            used[count] = len(coef) - 1
             count += 1
-        used[j, nothing] = count
-    for lo in range(0, n if len(rows) else 0, width):
-        for q in range(len(values.steps)):
-            _kernel_values(values, q, rows, lo, room, flat)
-            for j in range(g.shape[1]):
-                at = g[q, j, lo : lo + width]
-                if values.steps[q] != 0:
-                    _add(at, coef, j, room[0], used[j, : used[j, nothing]])
-                else:
-                    total = g.dtype.type(0.0)
-                    for k in range(len(rows)):
-                        total += g.dtype.type(coef[k, j])
-                    for x in range(len(at)):
-                        at[x] += total
+        for i in range(0, count, 4):
+            k, h, m, n = used[i], used[i + 1], used[i + 2], used[i + 3]
+            four[0], four[1], four[2], four[3] = rows[k], rows[h], rows[m], rows[n]
+            each = kind(coef[k, j]), kind(coef[h, j]), kind(coef[m, j]), kind(coef[n, j])
+            _add_four(values, four, each, j, g, spare)
 
 
 @plain
@@ -133,22 +144,36 @@ def _gather(M, rows, V):
             v[x] = line[later[x]]
 
 
+@plain(fastmath={"contract"})
+def _next_values(v, first, kind):
+    """From values of a kernel of a chain to those of the next, in place."""
+    if kind == PRODUCTS:
+        for x in range(len(v)):
+            v[x] *= first[x]
+    else:
+        for x in range(len(v)):
+            v[x] = fourth_power(v[x], LEAST)
+
+
 @plain
 def _fill(block, values, rows, g, own, flat):
     """Set g of these rows, their own kernel values and k(x, x), of a whole sum."""
     at, K, k_xx = block
-    for q in range(len(values.steps)):
-        step, before = values.steps[q], values.steps[q - 1] if q > 0 else 0
-        if step > 0 and before == 0:
-            _gather(values.inner, rows, own[1])
-        elif step < 0 and before >= 0:
-            _gather(values.widest, rows, own[0])
-        _next_power(flat[0], flat[1], step, before)
-        for k in range(len(rows)):
-            pairs, v = K[q, k], own[0, k]
-            for x in range(len(v)):
-                pairs[x] = v[x] if step else 1.0
-            k_xx[q, k] = pairs[k]
+    for chain in range(len(values.chains)):
+        first, count, number, kind = values.chains[chain]
+        if kind != CONSTANT:
+            _gather(values.matrices[number], rows, own[0])
+        if kind == PRODUCTS:
+            _gather(values.matrices[number], rows, own[1])
+        for q in range(first, first + count):
+            if q > first:
+                _next_values(flat[0], flat[1], kind)
+            for k in range(len(rows)):
+                pairs, v = K[q, k], own[0, k]
+                for x in range(len(v)):
+                    pairs[x] = 1.0 if kind == CONSTANT else v[x]
+                k_xx[q, k] = pairs[k]
+    for q in range(len(g)):
         for j in range(g.shape[1]):
             every, some = g[q, j], at[q, j]
             for k in range(len(rows)):
@@ -159,46 +184,44 @@ def _state(data: Any) -> Any:
     return types.Array(from_dtype(np.dtype(data)), 3, "C")
 
 
-def _flat(data: Any) -> Any:
+def _lines(data: Any) -> Any:
     return types.Array(from_dtype(np.dtype(data)), 2, "C")
 
 
 class Workspace(NamedTuple):
-    """What `learn_gram` works with; the content does not matter."""
+    """What `learn_gram` works with; the content does not matter but for a last line of zeros."""
 
     block: BlockValues
-    new: Array  # coefficients of a block's rounds, of shape (rounds, outputs), and a last one of zero
+    new: Array  # coefficients of a block's rounds, of shape (rounds, outputs), and a last line of zeros
     share: Array  # and their share of u, of shape (kernels, rounds, outputs)
-    rows: Array  # of a block
-    used: Array  # rounds with a gradient, per output, and at the end how many
-    own: Array  # values among a block's rows: those of a kernel, and inner products
+    rows: Array  # of a block, and a last one that is never learned from
+    used: Array  # rounds with a gradient, and at the end four rows
+    own: Array  # values among a block's rows: those of a kernel, and of the first of its chain
     own_flat: Array  # the same memory
-    room: Array  # the same at other rows
-    flat: Array
+    spare: Array  # lines for kernels that a chain does not have
 
     @classmethod
     def of(cls, g: Array) -> Workspace:
         """For g of shape (kernels, outputs, rows)."""
         Q, J, n = g.shape
         B = FEW if J == 1 else MANY
-        own, room = np.zeros((2, B, B)), np.zeros((2, B + 1, max(1, min(n, WIDTH))), g.dtype)
+        own = np.zeros((2, B, B))
         return cls(
             BlockValues(np.empty((Q, J, B)), np.empty((Q, B, B)), np.empty((Q, B))),
             np.zeros((B + 1, J)),
             np.empty((Q, B, J)),
-            np.empty(B, np.uintp),
-            np.empty((J, B + 1), np.int64),
+            np.zeros(B + 1, np.uintp),
+            np.empty(B + 8, np.uintp),
             own,
             own.reshape(2, -1),
-            room,
-            room.reshape(2, -1),
+            np.zeros((2, n), g.dtype),
         )
 
 
 def _workspace(data: Any) -> types.NamedTuple:
-    rows, used = types.Array(types.uintp, 1, "C"), types.Array(types.int64, 2, "C")
-    own, room = (cube, matrix), (_state(data), _flat(data))
-    return types.NamedTuple((block_values, matrix, cube, rows, used, *own, *room), Workspace)
+    numbers = types.Array(types.uintp, 1, "C")
+    fields = block_values, matrix, cube, numbers, numbers, cube, matrix, _lines(data)
+    return types.NamedTuple(fields, Workspace)
 
 
 @loop(
@@ -221,10 +244,11 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P, space):
     g[q, j] is that of kernel q and output j, at every row. It is kept up to date block by block, so
     that rounds without a gradient cost next to nothing.
     """
-    n, Q, J = g.shape[2], len(values.steps), P.shape[1]
-    block, new, share, rows, used, own, own_flat, room, flat = space
-    for first in range(0, len(rounds.order), len(rows)):
-        m = min(len(rows), len(rounds.order) - first)
+    Q, J, n = g.shape
+    block, new, share, rows, used, own, own_flat, spare = space
+    size = len(rows) - 1
+    for first in range(0, len(rounds.order), size):
+        m = min(size, len(rounds.order) - first)
         for k in range(m):
             rows[k] = rounds.order[first + k]
         _fill(block, values, rows[:m], g, own, own_flat)
@@ -241,7 +265,7 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P, space):
                 new[moved, j] = new[k, j]
             rows[moved] = i
             moved += some
-        _spread(values, rows[:moved], new, g, room, flat, used)
+        _spread(values, rows, moved, new, g, used, spare)
     for q in range(Q):  # drift of ‖g‖² ends here: it is Σ coef g
         for j in range(J):
             total = 0.0
@@ -250,49 +274,102 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P, space):
             S.g_norm_sq[q, j] = _plain(0.0 if total < 0.0 else total)
 
 
-@plain(fastmath={"contract", "reassoc"})
-def _sums(c, V, constant, out):
-    """out[k] += Σ_x c[x] V[k, x], or Σ_x c[x] for a constant."""
-    total = c.dtype.type(0.0)
-    if constant:
-        for x in range(len(c)):
-            total += c[x]
-        for k in range(len(out)):
-            out[k] += total
-        return
-    whole = len(out) - len(out) % 4
-    for k in range(0, whole, 4):
-        v, w, y, z = V[k], V[k + 1], V[k + 2], V[k + 3]
-        a = b = d = e = c.dtype.type(0.0)
-        for x in range(len(c)):
-            a += c[x] * v[x]
-            b += c[x] * w[x]
-            d += c[x] * y[x]
-            e += c[x] * z[x]
-        out[k] += a
-        out[k + 1] += b
-        out[k + 2] += d
-        out[k + 3] += e
-    for k in range(whole, len(out)):
-        v, a = V[k], c.dtype.type(0.0)
-        for x in range(len(c)):
-            a += c[x] * v[x]
-        out[k] += a
+_SUMS = {"contract", "reassoc"}  # which may be added up in any order
 
 
-@loop(
-    lambda data: types.void(
-        gram_type(data), _state(data), indices, matrix, _state(data), _flat(data)
-    )
-)
-def expand_gram(values, coef, at, out, room, flat):
-    """out[j, k] = Σ_q Σ_n coef[q, j, n] k_q(n, at[k]); what comes in with `room` does not matter."""
-    size, n, width = room.shape[1] - 1, coef.shape[2], room.shape[2]
-    for first in range(0, len(at), size):
-        rows = at[first : first + size]
-        for lo in range(0, n, width):
-            for q in range(len(values.steps)):
-                _kernel_values(values, q, rows, lo, room, flat)
-                for j in range(len(out)):
-                    c, to = coef[q, j, lo : lo + width], out[j, first : first + len(rows)]
-                    _sums(c, room[0], values.steps[q] == 0, to)
+@plain(fastmath=_SUMS)
+def _sums(v, w, y, z, f, out):
+    """out += Σ_x f[x] (v[x], w[x], y[x], z[x])."""
+    a = b = c = d = f.dtype.type(0.0)
+    for x in range(len(f)):
+        a += f[x] * v[x]
+        b += f[x] * w[x]
+        c += f[x] * y[x]
+        d += f[x] * z[x]
+    out[0] += a
+    out[1] += b
+    out[2] += c
+    out[3] += d
+
+
+@plain(forceinline=True, fastmath=_SUMS)
+def _polynomial(v, f, f_2, f_3):
+    return v * (f + v * (f_2 + v * f_3))
+
+
+@plain(fastmath=_SUMS)
+def _sums_of_products(v, w, y, z, f, f_2, f_3, out):
+    """The same with Σ_x f[x] v[x] + f_2[x] v[x]² + f_3[x] v[x]³, and so on."""
+    a = b = c = d = f.dtype.type(0.0)
+    for x in range(len(f)):
+        a += _polynomial(v[x], f[x], f_2[x], f_3[x])
+        b += _polynomial(w[x], f[x], f_2[x], f_3[x])
+        c += _polynomial(y[x], f[x], f_2[x], f_3[x])
+        d += _polynomial(z[x], f[x], f_2[x], f_3[x])
+    out[0] += a
+    out[1] += b
+    out[2] += c
+    out[3] += d
+
+
+@plain(forceinline=True, fastmath=_SUMS)
+def _fourth_powers(v, least, f, f_4, f_16, f_64):
+    v_4 = fourth_power(v, least)
+    v_16 = fourth_power(v_4, least)
+    return f * v + f_4 * v_4 + f_16 * v_16 + f_64 * fourth_power(v_16, least)
+
+
+@plain(fastmath=_SUMS)
+def _sums_of_powers(v, w, y, z, f, f_4, f_16, f_64, out):
+    """The same with Σ_x f[x] v[x] + f_4[x] v[x]⁴ + …, and so on."""
+    a = b = c = d = f.dtype.type(0.0)
+    least = f.dtype.type(LEAST)
+    for x in range(len(f)):
+        a += _fourth_powers(v[x], least, f[x], f_4[x], f_16[x], f_64[x])
+        b += _fourth_powers(w[x], least, f[x], f_4[x], f_16[x], f_64[x])
+        c += _fourth_powers(y[x], least, f[x], f_4[x], f_16[x], f_64[x])
+        d += _fourth_powers(z[x], least, f[x], f_4[x], f_16[x], f_64[x])
+    out[0] += a
+    out[1] += b
+    out[2] += c
+    out[3] += d
+
+
+@plain
+def _expand_four(values, rows, coef, j, zeros, out):
+    """out[k] += Σ_q Σ_n coef[q, j, n] k_q(n, rows[k]), for four rows."""
+    for chain in range(len(values.chains)):
+        q, count, number, kind = values.chains[chain]
+        f = coef[q, j]
+        if kind == CONSTANT:
+            total = 0.0
+            for x in range(len(f)):
+                total += f[x]
+            for k in range(4):
+                out[k] += total
+            continue
+        M = values.matrices[number]
+        v, w, y, z = M[rows[0]], M[rows[1]], M[rows[2]], M[rows[3]]
+        third = coef[q + 2, j] if count > 2 else zeros
+        if kind == ALONE:
+            _sums(v, w, y, z, f, out)
+        elif kind == PRODUCTS:
+            _sums_of_products(v, w, y, z, f, coef[q + 1, j], third, out)
+        else:
+            fourth = coef[q + 3, j] if count > 3 else zeros
+            _sums_of_powers(v, w, y, z, f, coef[q + 1, j], third, fourth, out)
+
+
+@loop(lambda data: types.void(gram_type(data), _state(data), indices, matrix))
+def expand_gram(values, coef, at, out):
+    """out[j, k] = Σ_q Σ_n coef[q, j, n] k_q(n, at[k])."""
+    zeros, rows, sums = np.zeros_like(coef[0, 0]), np.empty(4, np.uintp), np.empty(4)
+    for first in range(0, len(at), 4):
+        m = min(4, len(at) - first)
+        for k in range(4):
+            rows[k] = at[first + min(k, m - 1)]
+        for j in range(len(out)):
+            sums[:] = 0.0
+            _expand_four(values, rows, coef, j, zeros, sums)
+            for k in range(m):
+                out[j, first + k] = sums[k]

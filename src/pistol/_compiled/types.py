@@ -60,18 +60,22 @@ class Plugs(NamedTuple):
 
 
 class GramValues(NamedTuple):
-    """The kernel values that a sum of kernels is made of, among all rows, and how (see `gram`)."""
+    """The values that those of a sum of kernels are made of, and how: chains of kernels."""
 
-    inner: Array  # bounded inner products, or the values of a single kernel
-    widest: Array  # values of the widest radial kernel
-    steps: (
-        Array  # per kernel: m ≥ 0 for `inner` to the power of m, -1 - i for `widest` to that of 4^i
+    matrices: Array  # values of the first kernels of chains, of shape (chains, rows, rows)
+    chains: (
+        Array  # one line per chain: its first kernel, how many there are, its matrix, and its kind
     )
 
     @property
     def dtype(self) -> Any:
         """Of the values."""
-        return self.inner.dtype
+        return self.matrices.dtype
+
+
+# Kinds of chains: values are one; those of one kernel; each the product of the one before and the
+# first (three at most); each the fourth power of the one before (four at most).
+CONSTANT, ALONE, PRODUCTS, POWERS = 0, 1, 2, 3
 
 
 class BlockValues(NamedTuple):
@@ -116,8 +120,9 @@ block_values = types.NamedTuple((cube, cube, matrix), BlockValues)
 
 def gram_type(data: Any) -> types.NamedTuple:
     """The numba type of `GramValues` of this dtype."""
-    square = types.Array(from_dtype(np.dtype(data)), 2, "C", readonly=True)
-    return types.NamedTuple((square, square, indices), GramValues)
+    values = types.Array(from_dtype(np.dtype(data)), 3, "C", readonly=True)
+    chains = types.Array(types.int64, 2, "C", readonly=True)
+    return types.NamedTuple((values, chains), GramValues)
 
 
 def rows_type(data: Any) -> types.NamedTuple:

@@ -1,17 +1,16 @@
 """Rounds on rows whose kernel values are all in memory, so that many orders and passes share them.
 
-Two matrices are enough for a whole sum of kernels: the bounded inner products, whose powers are the
-polynomials, and the values of the widest Gaussian, whose fourth powers are those of the next. A single
-kernel of any kind is the first power of a matrix of its own. g of all rows is kept up to date: a round
-without a gradient then costs next to nothing.
+Few matrices are enough for a whole sum of kernels, which is made of chains: powers of bounded inner
+products are the polynomials, and fourth powers of the values of a Gaussian are those of the next. A
+single kernel of any kind is a chain of its own. g of all rows is kept up to date: a round without a
+gradient then costs next to nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
-from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,14 +18,23 @@ from .._compiled.gram import Workspace, expand_gram, learn_gram
 from .._compiled.rows import Block, sq_norms
 from .._compiled.threads import Workers
 from .._compiled.tiles import BLOCK, nothing
-from .._compiled.types import Array, GramValues, Rounds, Scalars, read_only
+from .._compiled.types import (
+    ALONE,
+    CONSTANT,
+    POWERS,
+    PRODUCTS,
+    Array,
+    GramValues,
+    Rounds,
+    Scalars,
+    read_only,
+)
 from ..kernels import (
     Kernel,
     bounded_poly,
     cosine,
     exponential,
     gaussian,
-    get_kernel,
     laplacian,
     precomputed_base,
 )
@@ -35,7 +43,6 @@ from .models import Expansion
 from .rule import Rule
 from .support import diagonal
 
-RADIAL = (gaussian, exponential)
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 
@@ -62,82 +69,111 @@ class Gram:
 
     def _compute(self, Z: Any, kernels: Sequence[Kernel], threads: Workers) -> None:
         """Set the matrices from which all values are made."""
-        m = len(self.learned)
-        self.single = not all(kernel.map in (bounded_poly, *RADIAL) for kernel in kernels)
-        self.widest: dict[Any, tuple[float, Array]] = {}
-        if self.single:
-            (self.inner,) = _values(kernels[:1], Z, m, threads)
-            return
-        firsts = [
-            k for k in map(partial(_first, kernels), (bounded_poly, *RADIAL)) if k is not None
-        ]
-        matrices = _values(firsts, Z, m, threads)
-        self.inner = matrices[0]
-        for kernel, values in zip(firsts, matrices, strict=True):
-            if kernel.radial:
-                self.widest[kernel.map] = float(kernel.theta[0]), values
+        whole = {_key(chain.start) for chain in _chains(kernels, set(), len(kernels))}
+        starts = {
+            _key(chain.start): chain.start
+            for chain in _chains(kernels, whole)
+            if chain.kind != CONSTANT
+        }
+        self.numbers = {key: number for number, key in enumerate(starts)}
+        self.matrices = _values(list(starts.values()), Z, len(self.learned), threads)
 
     def values(self, kernels: Sequence[Kernel]) -> GramValues:
         """What the loops make the values of these kernels from, and how."""
-        radial = next((kernel.map for kernel in kernels if kernel.map in self.widest), None)
-        gamma, values = self.widest[radial] if radial is not None else (1.0, self.inner)
-        steps = [
-            1
-            if self.single
-            else -1 - round(log(kernel.theta[0] / gamma, 4))
-            if kernel.map is radial
-            else int(kernel.theta[1])
-            for kernel in kernels
+        chains = [
+            (chain.first, chain.length, self.numbers.get(_key(chain.start), 0), chain.kind)
+            for chain in _chains(kernels, self.numbers)
         ]
-        return GramValues(self.inner, values, read_only(np.array(steps, np.int64)))
+        return GramValues(self.matrices, read_only(np.array(chains, np.int64)))
 
 
-def _first(kernels: Sequence[Kernel], kind: Any) -> Kernel | None:
-    """The kernel whose values are those of the others of its kind, or their roots; None without any."""
-    alike = [kernel for kernel in kernels if kernel.map is kind]
-    if not alike:
-        return None
-    widest = min(alike, key=lambda kernel: kernel.theta[0])
-    return (
-        widest if widest.radial else get_kernel("bounded_poly", widest.theta[0], 1, widest.theta[2])
-    )
+class Chain(NamedTuple):
+    """Kernels of a sum whose values are made from those of `start`."""
+
+    first: int  # number of its first kernel
+    length: int
+    start: Kernel
+    kind: int
 
 
-def _values(kernels: Sequence[Kernel], Z: Any, m: int, threads: Workers) -> list[Array]:
-    """Values of each kernel at all rows and the first m, from one base.
+LONGEST = {CONSTANT: 1, ALONE: 1, PRODUCTS: 3, POWERS: 4}
+
+
+def _chains(
+    kernels: Sequence[Kernel], starts: Container[Any], most: int | None = None
+) -> list[Chain]:
+    """The kernels as chains, each as long as the loops can take it, or up to `most` kernels.
+
+    A new one begins at each of the `starts`, so that sums share their matrices.
+    """
+    chains: list[Chain] = []
+    for number, kernel in enumerate(kernels):
+        kind = _kind(kernel)
+        last = chains[-1] if chains else Chain(0, 0, kernel, kind)
+        room = 0 < last.length < (most or LONGEST[kind]) and _key(kernel) not in starts
+        if room and _goes_on(last.start, kernels[number - 1], kernel):
+            chains[-1] = last._replace(length=last.length + 1, kind=kind)
+        else:
+            chains.append(Chain(number, 1, kernel, kind if kind == CONSTANT else ALONE))
+    return chains
+
+
+def _kind(kernel: Kernel) -> int:
+    """Of a chain of several kernels like this one."""
+    if kernel.map is bounded_poly:
+        return PRODUCTS if kernel.theta[1] else CONSTANT
+    return POWERS if kernel.radial else ALONE
+
+
+def _goes_on(start: Kernel, last: Kernel, kernel: Kernel) -> bool:
+    """Whether a chain from the one kernel to the other can have this one, too."""
+    if kernel.map is not bounded_poly:
+        return kernel.follows(last)
+    alike = last.map is bounded_poly and (last.theta[::2] == kernel.theta[::2]).all()
+    return bool(alike and start.theta[1] == 1 and last.theta[1] == kernel.theta[1] - 1)
+
+
+def _key(kernel: Kernel) -> Any:
+    """What the values of a kernel depend on."""
+    return kernel.source, *kernel.theta.tolist()
+
+
+def _values(kernels: Sequence[Kernel], Z: Any, m: int, threads: Workers) -> Array:
+    """Values of each kernel at all rows and the first m, from one base; of shape (kernels, n, m).
 
     They are kept in float32 where many are about one at most.
     """
-    n, known = Z.shape[0], (*RADIAL, laplacian, cosine, bounded_poly)
+    n, known = Z.shape[0], (gaussian, exponential, laplacian, cosine, bounded_poly)
     small = all(kernel.map in known for kernel in kernels)
     dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
     if kernels[0].base is precomputed_base:
-        return [read_only(np.ascontiguousarray(Z, dtype))]
+        return read_only(np.ascontiguousarray(Z, dtype)[None])
     sq = sq_norms(Z)
     largest = sq.max(initial=0.0)
     Z = Z.astype(np.result_type(*(k.precision(dtype, largest) for k in kernels)), copy=False)
-    out = [np.empty((n, m), dtype) for _ in kernels]
+    out = np.empty((len(kernels), n, m), dtype)
 
     def stripe(at: slice) -> None:
         base = kernels[0].base(Z, Block(Z[at]), None)
-        for kernel, values in zip(kernels, out, strict=True):
-            K = base if values is out[-1] else base.copy()
+        for number, kernel in enumerate(kernels, 1):
+            K = base if number == len(kernels) else base.copy()
             kernel.map_tile(K, sq, sq[at], *nothing(K))
-            values[:, at] = K
+            out[number - 1, :, at] = K
 
     threads.run([partial(stripe, slice(lo, min(lo + BLOCK, m))) for lo in range(0, m, BLOCK)])
-    return [_tidy(kernel, values, sq[:m]) for kernel, values in zip(kernels, out, strict=True)]
+    for kernel, values in zip(kernels, out, strict=True):
+        _tidy(kernel, values, sq[:m])
+    return read_only(out)
 
 
-def _tidy(kernel: Kernel, values: Array, sq: Array) -> Array:
-    """The values without what rounding has done to them."""
+def _tidy(kernel: Kernel, values: Array, sq: Array) -> None:
+    """Remove what rounding has done to the values."""
     k_xx = diagonal(kernel, values, sq)  # which may refuse them
     if kernel.radial:
         np.fill_diagonal(values, k_xx)
     if values.dtype == np.float64:  # the last bits depend on where a row stands among the others
         grid = 2.0 ** (np.frexp(np.abs(values).max(initial=0.0))[1] - 36)
-        values = np.rint(values / grid) * grid
-    return read_only(values)
+        np.multiply(np.rint(values / grid), grid, out=values)
 
 
 class GramRun:
@@ -166,7 +202,7 @@ class GramRun:
         self.values, n = gram.values(kernels), len(gram.learned)
         self.S = rule.scalars(len(kernels), outputs)
         self.plugs = rule.plugs(outputs, rule.shares(kernels))
-        self.g = np.zeros((len(kernels), outputs, n), gram.inner.dtype)
+        self.g = np.zeros((len(kernels), outputs, n), gram.matrices.dtype)
         self.space = Workspace.of(self.g)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
 
@@ -195,9 +231,8 @@ class GramRun:
         out = np.zeros((self.coef.shape[1], len(at)))
         coef = self.model()
         size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
-        coef = np.ascontiguousarray(coef / size, self.gram.inner.dtype)
-        place, space = read_only(self.gram.place[at]), self.space
-        expand_gram(self.values, coef, place, out, space.room, space.flat)
+        coef = np.ascontiguousarray(coef / size, self.gram.matrices.dtype)
+        expand_gram(self.values, coef, read_only(self.gram.place[at]), out)
         return self.start[at] + out.T * size
 
     def expansion(self) -> Expansion:
