@@ -17,7 +17,7 @@ import numpy as np
 from numba.core import types
 from numba.np.numpy_support import from_dtype
 
-from ._compiled.cache import helper
+from ._compiled.cache import helper, plain
 from ._compiled.exp import LEAST, fast_exp, fourth_power
 from ._compiled.rows import Block, manhattan, products, sq_norms
 from ._compiled.types import Array, loop, pick, read_only
@@ -40,6 +40,13 @@ def _accumulate(G, coef, k):
             g[i] += c * k[i]
 
 
+@plain(forceinline=True, fastmath={"contract"})
+def gaussian_value(k, s, a, gamma, zero):
+    """exp(-γ ‖s - a‖²), given ⟨s, a⟩, ‖s‖² and ‖a‖²."""
+    square = s + a - (k + k)
+    return fast_exp(-gamma * (zero if square < zero else square))
+
+
 @loop(_tile, fastmath={"contract"})
 def gaussian(K, s_sq, a_sq, theta, coef, G):
     """exp(-γ ‖s - a‖²), with ‖s - a‖² = ‖s‖² + ‖a‖² - 2⟨s, a⟩."""
@@ -47,25 +54,35 @@ def gaussian(K, s_sq, a_sq, theta, coef, G):
     for n in range(len(K)):
         k, s = K[n], s_sq[n]
         for i in range(len(k)):
-            square = s + a_sq[i] - (k[i] + k[i])
-            k[i] = fast_exp(-gamma * (zero if square < zero else square))
+            k[i] = gaussian_value(k[i], s, a_sq[i], gamma, zero)
         _accumulate(G, coef[n], k)
+
+
+@plain(forceinline=True, fastmath={"contract"})
+def exponential_value(k, s, a, gamma, zero, least):
+    """exp(-γ ‖s - a‖), given ⟨s, a⟩, ‖s‖² and ‖a‖².
+
+    The root would enlarge rounding errors: rows as near as these are equal.
+    """
+    both = s + a
+    square = both - (k + k)
+    return fast_exp(-gamma * np.sqrt(zero if square < least * both else square))
+
+
+@plain
+def grain(K):
+    """64 units in the last place."""
+    return K.dtype.type(2.0**-17 if K.itemsize == 4 else 2.0**-46)
 
 
 @loop(_tile, fastmath={"contract"})
 def exponential(K, s_sq, a_sq, theta, coef, G):
-    """exp(-γ ‖s - a‖), rougher than a Gaussian: it has a kink at s = a.
-
-    The root would enlarge rounding errors: rows as near as these are equal.
-    """
-    gamma, zero = theta[0], K.dtype.type(0.0)
-    least = K.dtype.type(2.0**-17 if K.itemsize == 4 else 2.0**-46)  # 64 units in the last place
+    """exp(-γ ‖s - a‖), rougher than a Gaussian: it has a kink at s = a."""
+    gamma, zero, least = theta[0], K.dtype.type(0.0), grain(K)
     for n in range(len(K)):
         k, s = K[n], s_sq[n]
         for i in range(len(k)):
-            both = s + a_sq[i]
-            square = both - (k[i] + k[i])
-            k[i] = fast_exp(-gamma * np.sqrt(zero if square < least * both else square))
+            k[i] = exponential_value(k[i], s, a_sq[i], gamma, zero, least)
         _accumulate(G, coef[n], k)
 
 

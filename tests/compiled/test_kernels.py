@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given
-from hypothesis.strategies import floats
+from hypothesis import example, given, settings
+from hypothesis.strategies import booleans, floats, integers, lists, sampled_from
 from numba import njit
 from numpy.testing import assert_allclose
 from sklearn.metrics import pairwise
@@ -15,7 +15,8 @@ from sklearn.metrics import pairwise
 from pistol._compiled import rows
 from pistol._compiled.exp import fast_exp
 from pistol._compiled.threads import workers
-from pistol._compiled.tiles import kernel_values, scores
+from pistol._compiled.tiles import kernel_values, scores, total_scores
+from pistol._data.sums import SUMS
 from pistol._learners import storage
 from pistol.kernels import get_kernel, scale_gamma
 
@@ -66,6 +67,34 @@ def test_tiles_have_the_precision_of_the_rows(name, layout):
             G, _ = scores([kernel], far[0], sq[0], coef, far[1], sq[1], threads)
         scale = np.abs(coef[0]).sum(axis=0)[:, None] * np.abs(K).max()
         assert (np.abs(G[0] - coef[0].T @ K) <= tolerance * scale).all()
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@settings(max_examples=10)
+@given(
+    seed=integers(0, 10**6),
+    kernels=sampled_from(SUMS).flatmap(
+        lambda one: lists(sampled_from(one.kernels(10.0, 5)), min_size=1, unique_by=id)
+    ),
+    columns=integers(1, 6),
+    single=booleans(),
+)
+def test_a_sum_of_kernels_is_the_sum_of_its_parts(layout, seed, kernels, columns, single):
+    """Whatever kernels are left of a sum, and in whatever order they come."""
+    rng = np.random.default_rng(seed)
+    S, A = (rng.normal(size=(n, 5)).astype(np.float32 if single else float) for n in (30, 7))
+    S[0] *= 5.0  # far out
+    coef = rng.normal(size=(len(kernels), 30, columns))
+    sq = [rows.sq_norms(x) for x in (S, A)]
+    with workers(1) as threads:
+        given = kernels, layout(S), sq[0], coef, layout(A), sq[1], threads
+        ours, parts = total_scores(*given), scores(*given)[0]
+    exact = [
+        c.T @ kernel_values([kernel], S, A, *sq)[0] for c, kernel in zip(coef, kernels, strict=True)
+    ]
+    tolerance = 2e-5 if single else 1e-10
+    for found in (ours, parts.sum(axis=0)):
+        assert_allclose(found, sum(exact), rtol=0, atol=tolerance * np.abs(exact).max())
 
 
 @pytest.mark.parametrize("name", [*NAMED, "bounded_poly"])

@@ -23,7 +23,7 @@ few = settings(max_examples=4, deadline=None)
 seeds = st.integers(0, 10**6)
 N, D = 20, 3
 KERNELS = {sum_.name: sum_.kernels(2.0 * D, D) for sum_ in SUMS} | {
-    name: (get_kernel(name, 0.3, 2, 0.5),)
+    f"{name} alone": (get_kernel(name, 0.3, 2, 0.5),)
     for name in ("rbf", "laplacian", "poly", "linear", "cosine")
 }
 every_sum = pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS)
@@ -127,6 +127,34 @@ def test_many_rows_are_kept_in_single_precision(monkeypatch):
     assert_allclose(P, theirs, rtol=0, atol=1e-2)
     large, _ = runs((get_kernel("poly", 1.0, 9, 1e6),), rule_of("huber"), Z, 1)
     assert large.values.dtype == np.float64
+
+
+@few
+@given(seed=seeds)
+def test_sums_share_the_matrices_of_a_gram(seed):
+    """Each learns as if it had a Gram of its own; two Gaussians are enough for both kinds of sums."""
+    Z, Y, order, r = make(seed)
+    sums = [KERNELS[each.name] for each in SUMS]
+    with workers(1) as threads:
+        shared = Gram(Z, [kernel for kernels in sums for kernel in kernels], threads)
+    assert len(shared.matrices) == 4  # inner products, two Gaussians and an exponential
+    for kernels in sums:
+        ours = GramRun(shared, kernels, rule_of("huber"), 1, Z, np.arange(N), 1)
+        theirs, _ = runs(kernels, rule_of("huber"), Z, 1)
+        assert_near(ours.learn(Y, order, r), theirs.learn(Y, order, r), 1e-6)
+        assert_near(ours.scores(np.arange(N)), theirs.scores(np.arange(N)), 1e-6)
+
+
+@few
+@given(seed=seeds, some=st.sets(st.sampled_from(range(8)), min_size=1))
+def test_any_part_of_a_sum_has_the_values_of_its_kernels(seed, some):
+    Z, Y, order, r = make(seed)
+    kernels = tuple(KERNELS["mixed"][q] for q in sorted(some | {1}))
+    run, dual = runs(kernels, rule_of("huber"), Z, 1)
+    ours = run.learn(Y, order, r)
+    theirs = np.concatenate([chunk.P for chunk in dual.play(Z, Y, order, r)])
+    assert_near(ours, theirs)
+    assert_near(run.scores(np.arange(N)), dual.model().decide(Z))
 
 
 def test_rows_may_be_sparse():

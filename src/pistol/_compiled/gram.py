@@ -52,7 +52,7 @@ def _plus(total, a, p, b, q, c, r, d, s):
 
 
 @plain(fastmath={"contract"})
-def _add(v, w, y, z, a, b, c, d, g):
+def add_four(v, w, y, z, a, b, c, d, g):
     """g += av + bw + cy + dz."""
     for x in range(len(g)):
         g[x] = _plus(g[x], a, v[x], b, w[x], c, y[x], d, z[x])
@@ -88,7 +88,7 @@ def _add_powers(v, w, y, z, a, b, c, d, g, g_4, g_16, g_64):
 
 
 @plain
-def _add_four(values, rows, coef, j, g, spare):
+def _add_rounds(values, rows, coef, j, g, spare):
     """Line 8 at every row, for four rounds: g[q, j] += Σ coef[k] k_q(rows[k], ·).
 
     Chains that are shorter than the longest of their kind write to `spare` what they do not have.
@@ -105,7 +105,7 @@ def _add_four(values, rows, coef, j, g, spare):
         v, w, y, z = M[rows[0]], M[rows[1]], M[rows[2]], M[rows[3]]
         third = g[q + 2, j] if count > 2 else spare[0]
         if kind == ALONE:
-            _add(v, w, y, z, a, b, c, d, g[q, j])
+            add_four(v, w, y, z, a, b, c, d, g[q, j])
         elif kind == PRODUCTS:
             _add_products(v, w, y, z, a, b, c, d, g[q, j], g[q + 1, j], third)
         else:
@@ -132,7 +132,7 @@ def _spread(values, rows, moved, coef, g, used, spare):
             k, h, m, n = used[i], used[i + 1], used[i + 2], used[i + 3]
             four[0], four[1], four[2], four[3] = rows[k], rows[h], rows[m], rows[n]
             each = kind(coef[k, j]), kind(coef[h, j]), kind(coef[m, j]), kind(coef[n, j])
-            _add_four(values, four, each, j, g, spare)
+            _add_rounds(values, four, each, j, g, spare)
 
 
 @plain

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import local
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..kernels import Kernel
 from .rows import Block
+from .sums import FOUR, expand_tile, parts_of
 from .threads import Workers
-from .types import Array
+from .types import Array, read_only
 
 TILE = 2048  # support rows a tile, at most
 BLOCK = 384  # rows scored together
@@ -64,17 +65,11 @@ def scores(
     that have to be done anyway can be handed in, to be run by the same threads; what they return
     comes second.
     """
-    columns, largest = coef.shape[2], max(s_sq.max(initial=0.0), a_sq.max(initial=0.0))
-    dtype = np.result_type(*(kernel.precision(S.dtype, largest) for kernel in kernels))
-    block = Block(A.astype(dtype, copy=False))
-    size = np.abs(coef).max(axis=1, initial=0.0)  # coefficients may be larger than float32 can be
-    size = np.where(size > 0, size, 1.0)
-    weights = (coef / size[:, None]).astype(dtype)
-    s_sq, a_sq = s_sq.astype(dtype, copy=False), a_sq.astype(dtype, copy=False)
+    setting = _Setting.of(kernels, S, s_sq, coef, A, a_sq)
+    columns, block, weights = coef.shape[2], setting.block, setting.weights
 
     def tile(at: slice) -> Array:
-        buffer = _buffer(at.stop - at.start, block.n, dtype)
-        base = kernels[0].base(S[at].astype(dtype, copy=False), block, buffer)
+        base = setting.base(at)
         G = np.zeros((len(kernels), columns, block.n), base.dtype)
         K = base
         for q, kernel in enumerate(kernels):
@@ -83,7 +78,9 @@ def scores(
                 K = base.copy() if q + 1 < len(kernels) else base
             c = weights[q, at].astype(K.dtype, copy=False)
             fused = c if columns <= FEW else c[:, :0]
-            kernel.map_tile(K, s_sq[at], a_sq, fused, G[q, : fused.shape[1]], powers)
+            kernel.map_tile(
+                K, setting.s_sq[at], setting.a_sq, fused, G[q, : fused.shape[1]], powers
+            )
             if columns > FEW:
                 np.matmul(c.T, K, out=G[q])
         return G
@@ -93,7 +90,72 @@ def scores(
     out = np.zeros((len(kernels), columns, block.n))
     for part in results[len(more) :]:
         out += part
-    return out * size[:, :, None], results[: len(more)]
+    return out * setting.size[:, :, None], results[: len(more)]
+
+
+def total_scores(
+    kernels: Sequence[Kernel],
+    S: Any,
+    s_sq: Array,
+    coef: Array,
+    A: Any,
+    a_sq: Array,
+    threads: Workers,
+) -> Array:
+    """Σ_q Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (columns, rows of A)."""
+    parts = parts_of(kernels) if len(kernels) > 1 and coef.shape[2] <= FEW else None
+    if parts is None:
+        return scores(kernels, S, s_sq, coef, A, a_sq, threads)[0].sum(axis=0)
+    setting = _Setting.of(kernels, S, s_sq, coef, A, a_sq)
+    size = setting.size.max()
+    kinds, padded = len(kernels), -(-len(kernels) // FOUR) * FOUR
+    each = np.zeros((S.shape[0], coef.shape[2], padded), setting.dtype)
+    each[:, :, :kinds] = (coef / size).transpose(1, 2, 0)
+    theta = read_only(np.array([kernel.theta for kernel in kernels], setting.dtype))
+    numbers, weights = read_only(setting.a_sq), read_only(each)
+
+    def tile(at: slice) -> Array:
+        K = setting.base(at)
+        G = np.zeros((coef.shape[2], setting.block.n), K.dtype)
+        expand_tile(K, read_only(setting.s_sq[at]), numbers, parts, theta, weights[at], G)
+        return G
+
+    out = np.zeros((coef.shape[2], setting.block.n))
+    for part in threads.run([partial(tile, at) for at in tiles(S.shape[0])]):
+        out += part
+    return out * size
+
+
+class _Setting(NamedTuple):
+    """Support rows, a block of rows and coefficients in the precision that they can be had in."""
+
+    kernels: Sequence[Kernel]
+    dtype: Any
+    S: Any
+    s_sq: Array
+    block: Block
+    a_sq: Array
+    size: Array  # of the largest coefficient; it may be larger than float32 can be
+    weights: Array  # coefficients relative to it
+
+    @classmethod
+    def of(
+        cls, kernels: Sequence[Kernel], S: Any, s_sq: Array, coef: Array, A: Any, a_sq: Array
+    ) -> _Setting:
+        largest = max(s_sq.max(initial=0.0), a_sq.max(initial=0.0))
+        dtype = np.result_type(*(kernel.precision(S.dtype, largest) for kernel in kernels))
+        size = np.abs(coef).max(axis=1, initial=0.0)
+        size = np.where(size > 0, size, 1.0)
+        s_sq, a_sq = s_sq.astype(dtype, copy=False), a_sq.astype(dtype, copy=False)
+        block = Block(A.astype(dtype, copy=False))
+        weights = (coef / size[:, None]).astype(dtype)
+        return cls(kernels, dtype, S, s_sq, block, a_sq, size, weights)
+
+    def base(self, at: slice) -> Array:
+        """What kernel values are made of, for some support rows."""
+        buffer = _buffer(at.stop - at.start, self.block.n, self.dtype)
+        S = self.S[at].astype(self.dtype, copy=False)
+        return self.kernels[0].base(S, self.block, buffer)
 
 
 def tiles(n: int) -> list[slice]:

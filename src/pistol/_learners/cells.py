@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .dual import Dual
 from .models import Expansion, mean_model
@@ -28,11 +30,14 @@ class Parts(NamedTuple):
     centres: list[Array]
     models: list[Expansion]
 
-    def decide(self, Z: Any) -> Array:
+    def decide(self, Z: Any, threads: Workers) -> Array:
         """Scores of shape (rows, outputs)."""
         out = np.zeros((Z.shape[0], self.models[0].coef.shape[1]))
-        for cell, at in members(self.tree, Z):
+
+        def inside(cell: int, at: Array) -> None:
             out[at] = self.models[cell].decide(centred(Z[at], self.centres[cell]))
+
+        threads.run([partial(inside, cell, at) for cell, at in members(self.tree, Z)])
         return out
 
 
@@ -46,8 +51,10 @@ class Patchwork:
     def decide(self, Z: Any) -> Array:
         """Scores of shape (rows, outputs)."""
         out = self.base.decide(Z)
-        for part in self.parts:
-            out += part.decide(Z) / len(self.parts)
+        each = Z.shape[0] // max(len(part.models) for part in self.parts)
+        with workers(self.base.n_jobs, each) as threads, one_blas_thread():
+            for part in self.parts:
+                out += part.decide(Z, threads) / len(self.parts)
         return out
 
     @staticmethod

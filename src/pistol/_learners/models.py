@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import one_blas_thread, workers
-from .._compiled.tiles import BLOCK, scores
+from .._compiled.tiles import BLOCK, TILE, scores, total_scores
 from .._compiled.types import Array
 from ..kernels import Kernel, precomputed_base
 
@@ -62,12 +62,13 @@ class Expansion:
         if len(self.ids) == 0:
             return out
         coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
-        with workers(self.n_jobs) as threads, one_blas_thread():
+        rows = X.shape[0] * len(self.ids) // TILE  # as if all tiles were full
+        with workers(self.n_jobs, rows) as threads, one_blas_thread():
             for lo in range(0, X.shape[0], BLOCK):
                 A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
-                parts, _ = scores(self.kernels, self.rows, self.sq, coef, A, a_sq, threads)
-                out[lo : lo + BLOCK] = parts.sum(axis=0).T
+                total = total_scores(self.kernels, self.rows, self.sq, coef, A, a_sq, threads)
+                out[lo : lo + BLOCK] = total.T
         return out
 
     @property

@@ -23,6 +23,7 @@ from .drift import Challengers
 from .tasks import Task, summed_loss
 
 ROWS = 3840  # rows that are scaled and scored together: a multiple of the block of the tiles
+ENTRIES = 2**22  # more rows are, as long as they have so many entries at most
 POINTS = 4  # of the learning curve, for each doubling of the rounds
 
 
@@ -175,9 +176,9 @@ class Fitted:
 
     def scores(self, X: Any) -> Iterator[Array]:
         """Scores of blocks of rows, each of shape (rows, outputs)."""
-        model = self.model()
-        for lo in range(0, X.shape[0], ROWS):
-            yield model.decide(self.scaler.transform(X[lo : lo + ROWS]))
+        model, step = self.model(), ROWS * max(1, ENTRIES // (ROWS * X.shape[1]))
+        for lo in range(0, X.shape[0], step):
+            yield model.decide(self.scaler.transform(X[lo : lo + step]))
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_made": [], "writing": None, "remembered": None}
