@@ -1,7 +1,7 @@
 """Many rows: a function of all space, learned from some of them, and one learner per cell beside it.
 
-The cost of a pass grows with rows × rows of a cell. Held-out rows of a few cells choose the kernels and
-the number of passes for all cells, at the size at which they are used.
+The cost of a pass grows with rows × rows of a cell. Held-out rows of a cell choose the kernels and the
+number of passes for all cells, at the size at which they are used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .tasks import mean_error
 from .watch import Watch
 from .work import Work, all_passes
 
-PROBES = 2  # cells in which kernels and passes are chosen
+PROBES = 1  # cells in which kernels and passes are chosen
 FULL = 2  # shuffled orders of the base
 FOLDS = 3
 TURN = 4  # cells per thread between two looks at callbacks
@@ -75,7 +75,7 @@ class Ground(NamedTuple):
         of_round = tree.cell_of(self.work.data.X)[self.order.rows]
         by_cell = np.argsort(of_round, kind="stable")
         ends = np.searchsorted(of_round[by_cell], np.arange(1, tree.cells))
-        return [self._cell(own[: 2 * self.most]) for own in np.split(by_cell, ends)]
+        return [self._cell(own[: self.most]) for own in np.split(by_cell, ends)]
 
     def _cell(self, own: Array) -> Cell:
         """The cell with these rounds."""
@@ -289,8 +289,7 @@ def _race(ground: Ground, probes: list[Cell], plan: Plan, seed: int, threads: Wo
     counted = rounds.r if known.all() else np.where(known, 0.0, rounds.r)
     contest = Contest(Y, folds, task.held_out_loss(V, counted, rule), threads)
     racers = _racers(ground, probes, starts, threads)
-    assert plan.race is not None
-    *_, best = contest.race(racers, plan.race.most)
+    *_, best = contest.race(racers, plan.passes)
     T = task.temperature(best.held_out, V, counted)
     error = mean_error(task, best.held_out, V, counted, ground.work.blank.targets)
     return Chosen(best.number, best.passes, T, error)

@@ -35,7 +35,7 @@ from .plan import Limits
 from .race import Run
 
 METRICS = 4  # rounds of the metric, at most
-CELL = 2500  # rounds of a cell, at most
+CELL = 5000  # rounds of a cell, at most
 PRECISE = 1024  # support rows up to which predictions in float64 cost next to nothing
 WIDEST = 4096  # features: with more of them there is no metric, and there are no steps
 ENTRIES = 2**27  # of all rows with steps, at most

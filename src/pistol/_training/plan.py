@@ -10,6 +10,7 @@ from typing import NamedTuple
 FOLDS, FULL, MOST_PASSES = 5, 5, 256  # of a race on few rounds
 SOME, SOME_FOLDS, SOME_FULL, SOME_PASSES = 600, 3, 2, 64  # of a race on more rounds than SOME
 TRIAL_PASSES = 8  # of a race that chooses scaling and metric alone
+BASE_PASSES = 16  # of a race on a sample whose choice the base of cells has: cells learn the rest
 TREES = 2  # partitions into cells, where there are many rows
 FIXED_ORDERS = 5  # where the passes are given and the orders are not
 
@@ -80,7 +81,8 @@ def make_plan(
     if not limits.sample or (most == 1 and limits.only_passes):
         return Plan(None, chosen, 1)
     if limits.cell:
-        return Plan(race, TREES if free else chosen, race.most, limits.cell, limits.sample)
+        trees, most = TREES if free else chosen, race.most
+        return Plan(race._replace(most=BASE_PASSES), trees, most, limits.cell, limits.sample)
     if limits.only_passes:
         race = race._replace(most=most)
     return Plan(race, chosen, most)
