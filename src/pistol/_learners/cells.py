@@ -109,6 +109,10 @@ class Cells:
         """Rounds so far."""
         return sum(learner.t for learner in self.learners)
 
+    def set_cell(self, number: int, centre: Array, learner: Dual) -> None:
+        """What has been learned in a cell, and the mean of its rows."""
+        self.centres[number], self.learners[number] = centre, learner
+
     def fresh(self) -> Cells:
         """A learner of the same kind whose cells have learned nothing yet."""
         learners = [learner.fresh() for learner in self.learners]

@@ -66,10 +66,11 @@ class Dual:
     ) -> Dual:
         """A learner that has learned rounds with rows of X, given what these left behind."""
         self = cls(rule, kernels, coef.shape[1], n_jobs, max_support)
-        self._reserve(X)
         used = np.flatnonzero(coef.any(axis=1) | u.any(axis=(1, 2)))
-        _, points, sq = self._points(X, used, ids)
-        self.support.append(points, sq, ids[used], coef[used], np.abs(coef[used]), u[used])
+        X, ids, coef, u = X[used], ids[used], coef[used], u[used]
+        self._reserve(X)
+        _, points, sq = self._points(X, np.arange(len(used)), ids)
+        self.support.append(points, sq, ids, coef, np.abs(coef), u)
         self.S = S
         return self
 

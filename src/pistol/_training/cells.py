@@ -70,14 +70,14 @@ class Ground(NamedTuple):
         Z = self.work.data.X[self.order.rows]
         return grow_tree(Z, self.most, np.random.default_rng(seed))
 
-    def cells(self, tree: Tree) -> list[Cell]:
-        """The rows of each cell. Of rows too many and too alike to be split, some are enough."""
+    def cells(self, tree: Tree) -> list[Array]:
+        """The rounds of each cell. Of rows too many and too alike to be split, some are enough."""
         of_round = tree.cell_of(self.work.data.X)[self.order.rows]
         by_cell = np.argsort(of_round, kind="stable")
         ends = np.searchsorted(of_round[by_cell], np.arange(1, tree.cells))
-        return [self._cell(own[: self.most]) for own in np.split(by_cell, ends)]
+        return [own[: self.most] for own in np.split(by_cell, ends)]
 
-    def _cell(self, own: Array) -> Cell:
+    def cell(self, own: Array) -> Cell:
         """The cell with these rounds."""
         rows, at = np.unique(self.order.rows[own], return_inverse=True)
         r, data = self.order.r[own], self.work.data
@@ -124,11 +124,11 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
         for tree, planned in enumerate(planted):
             watch.begin_pass()
             cells = ground.cells(planned) if tree else cells
-            learners.append(_unlearned(ground, planned, cells, best))
+            learners.append(_unlearned(ground, planned))
             for found in _learned(ground, cells, best, (seed, tree), threads):
-                for i, learner, chunk in found:
-                    learners[-1].learners[i] = learner
-                    online = _then(online, ground, cells[i], chunk) if tree == 0 else online
+                for i, (cell, learner, chunk) in found:
+                    learners[-1].set_cell(i, cell.centre, learner)
+                    online = _then(online, ground, cell, chunk) if tree == 0 else online
                 if watch.rows(online, partial(now, online=online)):
                     break
             if watch.end_pass(online, partial(now, online=online)):
@@ -163,31 +163,36 @@ def learn_base(
     return base, np.isin(work.hashes, work.hashes[rows])  # equal rows too
 
 
-def _unlearned(ground: Ground, tree: Tree, cells: list[Cell], best: Chosen) -> Cells:
+def _unlearned(ground: Ground, tree: Tree) -> Cells:
     """A learner whose cells have learned nothing yet."""
-    outputs = ground.work.data.Y.shape[1]
-    kernels = [cell.candidates(ground.work)[best.number] for cell in cells]
-    family: Any = ground.work.problem.family
-    learners = [Dual(ground.rule, own, outputs, 1, family.max_support) for own in kernels]
-    return Cells(tree, [cell.centre for cell in cells], learners, ground.base)
+    base, family, data = ground.base, ground.work.problem.family, ground.work.data
+    most, outputs = getattr(family, "max_support", None), data.Y.shape[1]
+    learners = [Dual(ground.rule, base.kernels, outputs, 1, most) for _ in range(tree.cells)]
+    return Cells(tree, [np.zeros(data.X.shape[1], data.X.dtype)] * tree.cells, learners, base)
+
+
+class Learned(NamedTuple):
+    """A cell, a learner of its rounds, and its first pass."""
+
+    cell: Cell
+    learner: Dual
+    first: Chunk
 
 
 def _learned(
-    ground: Ground, cells: list[Cell], best: Chosen, seed: tuple[int, ...], threads: Workers
-) -> Iterator[list[tuple[int, Dual, Chunk]]]:
-    """Some cells after others: their numbers, learners, and first passes."""
+    ground: Ground, cells: list[Array], best: Chosen, seed: tuple[int, ...], threads: Workers
+) -> Iterator[list[tuple[int, Learned]]]:
+    """Some cells after others, with their numbers; there are no more of them at a time in memory."""
     step = TURN * threads.n
     for lo in range(0, len(cells), step):
         some = range(lo, min(lo + step, len(cells)))
-        tasks = [partial(_cell_learned, ground, cells[i], best, (*seed, i)) for i in some]
-        results = threads.run(tasks)
-        yield [(i, learner, chunk) for i, (learner, chunk) in zip(some, results, strict=True)]
+        tasks = [partial(learn_cell, ground, cells[i], best, (*seed, i)) for i in some]
+        yield list(zip(some, threads.run(tasks), strict=True))
 
 
-def _cell_learned(
-    ground: Ground, cell: Cell, best: Chosen, seed: tuple[int, ...]
-) -> tuple[Dual, Chunk]:
-    """A learner of the rounds of a cell, and its first pass."""
+def learn_cell(ground: Ground, own: Array, best: Chosen, seed: tuple[int, ...]) -> Learned:
+    """Learn these rounds of a cell."""
+    cell = ground.cell(own)
     kernels = cell.candidates(ground.work)[best.number]
     with workers(1) as threads:
         gram = Gram(cell.data.X, kernels, threads)
@@ -196,7 +201,7 @@ def _cell_learned(
         one_pass(run, cell.data.Y, cell.rounds, every, (*seed, number))
         for number in range(best.passes)
     ]
-    return run.learner(), chunks[0]
+    return Learned(cell, run.learner(), chunks[0])
 
 
 def _run(ground: Ground, cell: Cell, gram: Gram, kernels: Candidate) -> GramRun:
@@ -265,12 +270,12 @@ class CellsRun:
         """None: all cells are learned again, without held-out rows."""
 
 
-def _probes(ground: Ground, cells: list[Cell], seed: int | tuple[int, ...]) -> list[Cell]:
+def _probes(ground: Ground, cells: list[Array], seed: int | tuple[int, ...]) -> list[Cell]:
     """Some cells, those with rows that the base has not learned first."""
     order = np.random.default_rng(seed).permutation(len(cells))
-    unknown = [(~ground.known[cells[i].rows]).any() for i in order]
+    unknown = [(~ground.known[ground.order.rows[cells[i]]]).any() for i in order]
     ranked = order[np.argsort(~np.array(unknown), kind="stable")]
-    return [cells[i] for i in ranked[:PROBES]]
+    return [ground.cell(cells[i]) for i in ranked[:PROBES]]
 
 
 def _race(ground: Ground, probes: list[Cell], plan: Plan, seed: int, threads: Workers) -> Chosen:

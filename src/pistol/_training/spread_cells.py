@@ -20,7 +20,7 @@ from .._data.ordering import as_given, fingerprints, shuffled
 from .._learners import Cells, Dual, Rule
 from .._learners.cells import members
 from .._learners.trees import Tree, grafted, grow_tree
-from .cells import PROBES, Cell, Chosen, Ground, _cell_learned, _probes, _race, _then
+from .cells import PROBES, Cell, Chosen, Ground, _probes, _race, _then, learn_cell
 from .families import Data, stacked
 from .fitted import Fitted, Online, joined
 from .spread_choice import Shared, compact
@@ -130,13 +130,14 @@ def learn_group(
         )
     ground, seed = _as_ground(shared, together(parts)), _seed(shared, tree, group)
     own = grow_tree_of(ground, seed)
-    cells, learners, online = ground.cells(own), [], Online()
+    centres, learners, online = [], [], Online()
     with one_blas_thread():
-        for number, cell in enumerate(cells):
-            learner, chunk = _cell_learned(ground, cell, chosen, (*seed, number))
+        for number, rounds in enumerate(ground.cells(own)):
+            cell, learner, first = learn_cell(ground, rounds, chosen, (*seed, number))
+            centres.append(cell.centre)
             learners.append(learner)
-            online = _then(online, ground, cell, chunk) if tree == 0 else online
-    return Grown(own, [cell.centre for cell in cells], learners, online)
+            online = _then(online, ground, cell, first) if tree == 0 else online
+    return Grown(own, centres, learners, online)
 
 
 def assembled(shared: Shared, chosen: Chosen, grown: Sequence[Sequence[Grown]]) -> Fitted:
