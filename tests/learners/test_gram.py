@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.threads import workers
 from pistol._compiled.tiles import kernel_values
@@ -74,6 +74,21 @@ def test_rounds_are_those_of_the_dual_learner(kernels, loss, seed):
         assert_near(ours, theirs)
         assert_same_state(run, dual)
     assert_near(run.scores(np.arange(N)), dual.model().decide(Z))
+
+
+@every_sum
+@few
+@given(seed=seeds)
+def test_passes_together_are_passes_one_by_one(kernels, seed):
+    Z, Y, order, r = make(seed, 2)
+    together, apart = (runs(kernels, rule_of("huber"), Z, 2)[0] for _ in range(2))
+    ends = np.array([7, 30, len(order)])
+    P = together.learn(Y, order, r, ends)
+    parts = [slice(lo, hi) for lo, hi in zip([0, *ends], ends)]
+    assert_array_equal(P, np.concatenate([apart.learn(Y, order[at], r[at]) for at in parts]))
+    for ours, theirs in zip(together.S, apart.S, strict=True):
+        assert_array_equal(ours, theirs)
+    assert_array_equal(together.model(), apart.model())
 
 
 @every_sum

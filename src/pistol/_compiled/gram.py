@@ -228,6 +228,7 @@ def _workspace(data: Any) -> types.NamedTuple:
     lambda data: types.void(
         gram_type(data),
         rounds,
+        indices,
         plugs,
         scalars,
         _state(data),
@@ -238,8 +239,8 @@ def _workspace(data: Any) -> types.NamedTuple:
     ),
     fastmath={"contract"},
 )
-def learn_gram(values, rounds, rule, S, g, coef, u, P, space):
-    """Play rounds on rows whose kernel values are all known.
+def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space):
+    """Play passes on rows whose kernel values are all known; `ends` tells where each one ends.
 
     g[q, j] is that of kernel q and output j, at every row. It is kept up to date block by block, so
     that rounds without a gradient cost next to nothing.
@@ -247,31 +248,34 @@ def learn_gram(values, rounds, rule, S, g, coef, u, P, space):
     Q, J, n = g.shape
     block, new, share, rows, used, own, own_flat, spare = space
     size = len(rows) - 1
-    for first in range(0, len(rounds.order), size):
-        m = min(size, len(rounds.order) - first)
-        for k in range(m):
-            rows[k] = rounds.order[first + k]
-        _fill(block, values, rows[:m], g, own, own_flat)
-        play(block, m, rounds, first, rule, S, new, share, P)
-        moved = 0
-        for k in range(m):
-            i, some = rows[k], False
+    start = 0
+    for end in ends:
+        for first in range(start, end, size):
+            m = min(size, end - first)
+            for k in range(m):
+                rows[k] = rounds.order[first + k]
+            _fill(block, values, rows[:m], g, own, own_flat)
+            play(block, m, rounds, first, rule, S, new, share, P)
+            moved = 0
+            for k in range(m):
+                i, some = rows[k], False
+                for j in range(J):
+                    some |= new[k, j] != 0.0
+                    if new[k, j] != 0.0:
+                        coef[i, j] += new[k, j]
+                        for q in range(Q):
+                            u[i, q, j] += share[q, k, j]
+                    new[moved, j] = new[k, j]
+                rows[moved] = i
+                moved += some
+            _spread(values, rows, moved, new, g, used, spare)
+        for q in range(Q):  # drift of ‖g‖² ends here: it is Σ coef g
             for j in range(J):
-                some |= new[k, j] != 0.0
-                if new[k, j] != 0.0:
-                    coef[i, j] += new[k, j]
-                    for q in range(Q):
-                        u[i, q, j] += share[q, k, j]
-                new[moved, j] = new[k, j]
-            rows[moved] = i
-            moved += some
-        _spread(values, rows, moved, new, g, used, spare)
-    for q in range(Q):  # drift of ‖g‖² ends here: it is Σ coef g
-        for j in range(J):
-            total = 0.0
-            for x in range(n):
-                total += coef[x, j] * g[q, j, x]
-            S.g_norm_sq[q, j] = _plain(0.0 if total < 0.0 else total)
+                total = 0.0
+                for x in range(n):
+                    total += coef[x, j] * g[q, j, x]
+                S.g_norm_sq[q, j] = _plain(0.0 if total < 0.0 else total)
+        start = end
 
 
 _SUMS = {"contract", "reassoc"}  # which may be added up in any order

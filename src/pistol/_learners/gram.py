@@ -211,13 +211,13 @@ class GramRun:
         """Sums of the sizes of gradients."""
         return self.S.alpha
 
-    def learn(self, V: Array, order: Array, r: Array) -> Array:
-        """Learn these rounds; what was predicted in them."""
+    def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
+        """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
         P, place = self.start[order], read_only(self.gram.place[order])
         rounds = Rounds.of(read_only(V[self.gram.learned]), place, r)
-        learn_gram(
-            self.values, rounds, self.plugs, self.S, self.g, self.coef, self.u, P, self.space
-        )
+        ends = read_only(np.array([len(order)]) if ends is None else ends)
+        state = self.plugs, self.S, self.g, self.coef, self.u, P, self.space
+        learn_gram(self.values, rounds, ends, *state)
         return P
 
     def model(self) -> Array:

@@ -154,8 +154,8 @@ class RowsRun:
         """Sums of the sizes of gradients."""
         return self.running.alpha
 
-    def learn(self, V: Array, order: Array, r: Array) -> Array:
-        """Learn these rounds; what was predicted in them."""
+    def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
+        """Learn these rounds; what was predicted in them. Where passes end does not matter."""
         parts = [chunk.P for chunk in self.running.play(self.X, V, order, r)]
         return np.concatenate(parts) if parts else np.empty((0, V.shape[1]))
 

@@ -24,7 +24,7 @@ from .._learners.trees import Tree, grow_tree
 from .families import Candidate, Data
 from .fitted import Fitted, Online, learned_before
 from .plan import Plan
-from .race import Contest, Folds, Racer, assign_folds, one_pass
+from .race import Contest, Folds, Racer, assign_folds, learn_passes, shuffled_pass
 from .tasks import mean_error
 from .watch import Watch
 from .work import Work, all_passes
@@ -197,11 +197,11 @@ def learn_cell(ground: Ground, own: Array, best: Chosen, seed: tuple[int, ...]) 
     with workers(1) as threads:
         gram = Gram(cell.data.X, kernels, threads)
     run, every = _run(ground, cell, gram, kernels), np.arange(len(cell.rounds.rows))
-    chunks = [
-        one_pass(run, cell.data.Y, cell.rounds, every, (*seed, number))
-        for number in range(best.passes)
-    ]
-    return Learned(cell, run.learner(), chunks[0])
+    passes = [shuffled_pass(cell.rounds, every, (*seed, i)) for i in range(best.passes)]
+    first = learn_passes(run, cell.data.Y, passes[:1])
+    if passes[1:]:
+        learn_passes(run, cell.data.Y, passes[1:])
+    return Learned(cell, run.learner(), first)
 
 
 def _run(ground: Ground, cell: Cell, gram: Gram, kernels: Candidate) -> GramRun:
@@ -245,12 +245,14 @@ class CellsRun:
         cell = np.searchsorted(self.starts, at, side="right") - 1
         return [(self.starts[c], run, np.flatnonzero(cell == c)) for c, run in enumerate(self.runs)]
 
-    def learn(self, V: Array, order: Array, r: Array) -> Array:
-        """Learn these rounds; what was predicted in them."""
+    def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
+        """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
         P = np.zeros((len(order), V.shape[1]))
         for start, run, own in self._each(order):
-            targets = V[start : start + run.Z.shape[0]]
-            P[own] = run.learn(targets, order[own] - start, r[own])
+            targets, its = V[start : start + run.Z.shape[0]], order[own] - start
+            P[own] = run.learn(
+                targets, its, r[own], None if ends is None else np.searchsorted(own, ends)
+            )
         return P
 
     def scores(self, at: Array) -> Array:

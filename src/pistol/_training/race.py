@@ -7,7 +7,7 @@ candidate and the number of passes with the smallest loss on these rows win.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -31,8 +31,8 @@ class Run(Protocol):
     def alpha(self) -> Array:
         """Sums of the sizes of gradients: they grow as long as anything is learned."""
 
-    def learn(self, V: Array, order: Array, r: Array) -> Array:
-        """Learn these rounds; what was predicted in them."""
+    def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
+        """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers."""
@@ -158,16 +158,16 @@ class _Passes(NamedTuple):
 
 def _passes(run: Run, V: Array, folds: Folds, i: int, passes: range) -> _Passes:
     before = run.alpha.copy()
-    for number in passes:
-        rows, r = folds.order(i, number)
-        chunk = Chunk(rows, r, run.learn(V, rows, r))
+    chunk = learn_passes(run, V, [folds.order(i, number) for number in passes])
     return _Passes(run.scores(folds.held_out(i)), chunk, bool((run.alpha != before).any()))
 
 
-def one_pass(run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, ...]) -> Chunk:
-    """Learn these rounds once, in a shuffled order."""
-    rows, r = shuffled_pass(rounds, among, seed)
-    return Chunk(rows, r, run.learn(V, rows, r))
+def learn_passes(run: Run, V: Array, passes: Sequence[Rounds]) -> Chunk:
+    """Learn some passes, one after the other; the last of them."""
+    rows, r = (np.concatenate(parts) for parts in zip(*passes, strict=True))
+    ends = np.cumsum([len(one.rows) for one in passes])
+    P = run.learn(V, read_only(rows), read_only(r), ends)
+    return Chunk(*passes[-1], P[len(P) - len(passes[-1].rows) :])
 
 
 def shuffled_pass(rounds: Rounds, among: Array, seed: tuple[int, ...]) -> Rounds:
