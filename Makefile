@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 ALONE := OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1
 # `pistol warmup` compiles the loops while mypy runs; installing need not do it before.
 LATER := HATCH_BUILD_NO_HOOKS=1
+# Tests that run a second time without machine code, so that coverage sees the loops.
+INTERPRETED = $(shell grep -rl --include='*.py' 'mark.interpreted' tests)
 # Compiled bytecode is kept: without it every new process compiles all of scikit-learn again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -22,9 +24,9 @@ test: $(VENV)/.test
 	$(BIN)/mypy & types=$$!; $(BIN)/pistol warmup && wait $$types
 	$(BIN)/coverage erase
 	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=
-	$(ALONE) NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted tests
-	$(BIN)/coverage report --include='src/*' --fail-under=95 --skip-covered
-	$(BIN)/coverage report --include='lab/*' --fail-under=95 --skip-covered
+	$(ALONE) NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted $(INTERPRETED)
+	$(BIN)/coverage report --include='lab/*' --fail-under=95 --skip-covered & lab=$$!; \
+	$(BIN)/coverage report --include='src/*' --fail-under=95 --skip-covered && wait $$lab
 
 docs: $(VENV)/.test
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
