@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -23,53 +23,87 @@ from .exp import LEAST, fourth_power
 from .gram import add_four
 from .types import Array, indices, loop, read_only
 
-FOUR = 4  # kernels whose values are added up together
-
-# How values of a kernel are made: as a polynomial of a degree from zero to three, as fourth powers of
-# those of the kernel before, or as an exponential.
-CONSTANT, FOURTH, GAUSSIAN, EXPONENTIAL = 0, 4, 5, 6
-
-
-def parts_of(kernels: Sequence[Kernel]) -> Array | None:
-    """How the values of each kernel are made; None if there is another way for one of them."""
-    return (
-        read_only(np.array([_part(kernels, q) for q in range(len(kernels))], np.int64))
-        if all(kernel.map in (bounded_poly, gaussian, exponential) for kernel in kernels)
-        else None
-    )
+# Kinds of groups of four kernels: powers of a product from 0 to 3, or an exponential and its 4th, 16th
+# and 64th powers.
+KINDS: dict[Any, int] = {bounded_poly: 0, gaussian: 1, exponential: 2}
+POLYNOMIAL, GAUSSIAN = 0, 1
+FOUR = 4
 
 
-def _part(kernels: Sequence[Kernel], q: int) -> int:
-    kernel = kernels[q]
+class Groups(NamedTuple):
+    """Kernels in groups of four, whose values are made together; a group may lack some."""
+
+    kinds: Array
+    theta: Array  # that of each group
+    slots: Array  # where each kernel is: four times the number of its group, and its place there
+
+
+def groups_of(kernels: Sequence[Kernel], dtype: Any) -> Groups | None:
+    """The kernels in groups; None if one of them is of another kind."""
+    if not all(kernel.map in KINDS for kernel in kernels):
+        return None
+    groups: list[Kernel] = []
+    slots = np.empty(len(kernels), np.int64)
+    for q in np.argsort([kernel.theta[0] for kernel in kernels], kind="stable"):
+        places = (_place(first, kernels[q]) for first in groups)
+        known = [(number, place) for number, place in enumerate(places) if place is not None]
+        if not known:
+            place = int(kernels[q].theta[1]) if kernels[q].map is bounded_poly else 0
+            known = [(len(groups), place)]
+            groups.append(kernels[q])
+        slots[q] = FOUR * known[0][0] + known[0][1]
+    kinds = np.array([KINDS[kernel.map] for kernel in groups], np.int64)
+    theta = np.array([kernel.theta for kernel in groups], dtype)
+    return Groups(read_only(kinds), read_only(theta), slots)
+
+
+def _place(first: Kernel, kernel: Kernel) -> int | None:
+    """The place of a kernel in the group of another, if it is there."""
+    if kernel.map is not first.map:
+        return None
     if kernel.map is bounded_poly:
-        return int(kernel.theta[1])
-    if q > 0 and kernel.follows(kernels[q - 1]):
-        return FOURTH
-    return GAUSSIAN if kernel.map is gaussian else EXPONENTIAL
+        alike = (kernel.theta[::2] == first.theta[::2]).all()
+        return int(kernel.theta[1]) if alike else None
+    ratios = [i for i in range(FOUR) if kernel.theta[0] == first.theta[0] * 4.0**i]
+    return ratios[0] if ratios else None
 
 
 @plain(fastmath={"contract"})
-def _values(part, k, s, a_sq, shrunk, theta, before, out):
-    """out[i] = k_q(s, a_i), given ⟨s, a_i⟩ and values of the kernel before."""
-    gamma, most, kind = theta[0], theta[2], k.dtype.type
-    zero, least = kind(0.0), kind(LEAST)
-    if part == FOURTH:
-        for i in range(len(k)):
-            out[i] = fourth_power(before[i], least)
-    elif part == GAUSSIAN:
-        for i in range(len(k)):
-            out[i] = gaussian_value(k[i], s, a_sq[i], gamma, zero)
-    elif part == EXPONENTIAL:
-        near = grain(k)
-        for i in range(len(k)):
-            out[i] = exponential_value(k[i], s, a_sq[i], gamma, zero, near)
-    else:
-        size = gamma * (np.sqrt(most / s) if s > most else kind(1.0))
-        for i in range(len(k)):
-            out[i] = k[i] * size * shrunk[i]
-        for _ in range(part - 1):
-            for i in range(len(k)):
-                out[i] *= k[i] * size * shrunk[i]
+def _powers(k, size, shrunk, v, w, y):
+    """v = size · shrunk · k, and its square and cube."""
+    for i in range(len(k)):
+        x = k[i] * size * shrunk[i]
+        v[i] = x
+        w[i] = x * x
+        y[i] = x * x * x
+
+
+@plain(fastmath={"contract"})
+def _gaussians(k, s, a_sq, gamma, v, w, y, z):
+    """Values of a Gaussian, and their fourth powers, three times."""
+    zero, least = k.dtype.type(0.0), k.dtype.type(LEAST)
+    for i in range(len(k)):
+        x = gaussian_value(k[i], s, a_sq[i], gamma, zero)
+        v[i] = x
+        x = fourth_power(x, least)
+        w[i] = x
+        x = fourth_power(x, least)
+        y[i] = x
+        z[i] = fourth_power(x, least)
+
+
+@plain(fastmath={"contract"})
+def _exponentials(k, s, a_sq, gamma, v, w, y, z):
+    """The same of an exponential of the distance."""
+    zero, least, near = k.dtype.type(0.0), k.dtype.type(LEAST), grain(k)
+    for i in range(len(k)):
+        x = exponential_value(k[i], s, a_sq[i], gamma, zero, near)
+        v[i] = x
+        x = fourth_power(x, least)
+        w[i] = x
+        x = fourth_power(x, least)
+        y[i] = x
+        z[i] = fourth_power(x, least)
 
 
 def _signature(data: Any) -> Any:
@@ -81,24 +115,25 @@ def _signature(data: Any) -> Any:
 
 
 @loop(_signature)
-def expand_tile(K, s_sq, a_sq, parts, theta, coef, G):
-    """G[j, i] += Σ_n Σ_q coef[n, j, q] k_q(s_n, a_i), given ⟨s_n, a_i⟩ in K.
-
-    The coefficients have a multiple of four kernels, those beyond the last are zero.
-    """
-    m, Q, one = K.shape[1], len(parts), K.dtype.type(1.0)
-    lines, shrunk = np.zeros((coef.shape[2], m), K.dtype), np.empty((Q, m), K.dtype)
-    for q in range(Q):
-        most = theta[q, 2]
+def expand_tile(K, s_sq, a_sq, kinds, theta, coef, G):
+    """G[j, i] += Σ_n Σ_q coef[n, j, q] k_q(s_n, a_i), given ⟨s_n, a_i⟩ in K, for groups of kernels."""
+    m, one = K.shape[1], K.dtype.type(1.0)
+    lines, shrunk = np.ones((FOUR * len(kinds), m), K.dtype), np.empty((len(kinds), m), K.dtype)
+    for group in range(len(kinds)):
+        most = theta[group, 2]
         for i in range(m):
-            lines[q, i] = one  # all there is to say of a constant
-            shrunk[q, i] = np.sqrt(most / a_sq[i]) if a_sq[i] > most else one
+            shrunk[group, i] = np.sqrt(most / a_sq[i]) if a_sq[i] > most else one
     for n in range(len(K)):
-        for q in range(Q):
-            if parts[q] != CONSTANT:
-                _values(parts[q], K[n], s_sq[n], a_sq, shrunk[q], theta[q], lines[q - 1], lines[q])
-        for j in range(len(G)):
-            for q in range(0, coef.shape[2], FOUR):
-                v, w, y, z = lines[q], lines[q + 1], lines[q + 2], lines[q + 3]
-                c = coef[n, j, q : q + FOUR]
+        for group in range(len(kinds)):
+            gamma, most, at, s = theta[group, 0], theta[group, 2], FOUR * group, s_sq[n]
+            v, w, y, z = lines[at], lines[at + 1], lines[at + 2], lines[at + 3]
+            if kinds[group] == POLYNOMIAL:  # the power of zero is there
+                size = gamma * (np.sqrt(most / s) if s > most else one)
+                _powers(K[n], size, shrunk[group], w, y, z)
+            elif kinds[group] == GAUSSIAN:
+                _gaussians(K[n], s, a_sq, gamma, v, w, y, z)
+            else:
+                _exponentials(K[n], s, a_sq, gamma, v, w, y, z)
+            for j in range(len(G)):
+                c = coef[n, j, at : at + FOUR]
                 add_four(v, w, y, z, c[0], c[1], c[2], c[3], G[j])

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from .rows import Block
-from .sums import FOUR, expand_tile, parts_of
+from .sums import FOUR, expand_tile, groups_of
 from .threads import Workers
 from .types import Array, read_only
 
@@ -103,21 +103,20 @@ def total_scores(
     threads: Workers,
 ) -> Array:
     """Σ_q Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (columns, rows of A)."""
-    parts = parts_of(kernels) if len(kernels) > 1 and coef.shape[2] <= FEW else None
-    if parts is None:
-        return scores(kernels, S, s_sq, coef, A, a_sq, threads)[0].sum(axis=0)
     setting = _Setting.of(kernels, S, s_sq, coef, A, a_sq)
+    few = len(kernels) > 1 and coef.shape[2] <= FEW
+    groups = groups_of(kernels, setting.dtype) if few else None
+    if groups is None:
+        return scores(kernels, S, s_sq, coef, A, a_sq, threads)[0].sum(axis=0)
     size = setting.size.max()
-    kinds, padded = len(kernels), -(-len(kernels) // FOUR) * FOUR
-    each = np.zeros((S.shape[0], coef.shape[2], padded), setting.dtype)
-    each[:, :, :kinds] = (coef / size).transpose(1, 2, 0)
-    theta = read_only(np.array([kernel.theta for kernel in kernels], setting.dtype))
+    each = np.zeros((S.shape[0], coef.shape[2], FOUR * len(groups.kinds)), setting.dtype)
+    each[:, :, groups.slots] = (coef / size).transpose(1, 2, 0)
     numbers, weights = read_only(setting.a_sq), read_only(each)
 
     def tile(at: slice) -> Array:
-        K = setting.base(at)
+        K, own = setting.base(at), read_only(setting.s_sq[at])
         G = np.zeros((coef.shape[2], setting.block.n), K.dtype)
-        expand_tile(K, read_only(setting.s_sq[at]), numbers, parts, theta, weights[at], G)
+        expand_tile(K, own, numbers, groups.kinds, groups.theta, weights[at], G)
         return G
 
     out = np.zeros((coef.shape[2], setting.block.n))

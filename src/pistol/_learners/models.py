@@ -11,11 +11,13 @@ import scipy.sparse as sp
 
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import one_blas_thread, workers
-from .._compiled.tiles import BLOCK, TILE, scores, total_scores
+from .._compiled.tiles import BLOCK, scores, total_scores
 from .._compiled.types import Array
 from ..kernels import Kernel, precomputed_base
 
 IDLE = 1e-6  # a kernel of a smaller share is dropped
+VALUE = 64  # features that cost as much as what is made of a product of rows
+LITTLE = 2**26  # work that is done before another thread has started
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +64,8 @@ class Expansion:
         if len(self.ids) == 0:
             return out
         coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
-        rows = X.shape[0] * len(self.ids) // TILE  # as if all tiles were full
-        with workers(self.n_jobs, rows) as threads, one_blas_thread():
+        work = X.shape[0] * len(self.ids) * (X.shape[1] + VALUE)
+        with workers(self.n_jobs if work > LITTLE else 1) as threads, one_blas_thread():
             for lo in range(0, X.shape[0], BLOCK):
                 A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
