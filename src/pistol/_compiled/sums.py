@@ -38,7 +38,7 @@ class Groups(NamedTuple):
     slots: Array  # where each kernel is: four times the number of its group, and its place there
 
 
-def groups_of(kernels: Sequence[Kernel], dtype: Any) -> Groups | None:
+def groups_of(kernels: Sequence[Kernel]) -> Groups | None:
     """The kernels in groups; None if one of them is of another kind."""
     if not all(kernel.map in KINDS for kernel in kernels):
         return None
@@ -53,8 +53,7 @@ def groups_of(kernels: Sequence[Kernel], dtype: Any) -> Groups | None:
             groups.append(kernels[q])
         slots[q] = FOUR * known[0][0] + known[0][1]
     kinds = np.array([KINDS[kernel.map] for kernel in groups], np.int64)
-    theta = np.array([kernel.theta for kernel in groups], dtype)
-    return Groups(read_only(kinds), read_only(theta), slots)
+    return Groups(read_only(kinds), np.array([kernel.theta for kernel in groups]), slots)
 
 
 def _place(first: Kernel, kernel: Kernel) -> int | None:
@@ -79,27 +78,27 @@ def _powers(k, size, shrunk, v, w, y):
 
 
 @plain(fastmath={"contract"})
-def _gaussians(k, s, a_sq, gamma, v, w, y, z):
-    """Values of a Gaussian, and their fourth powers, three times."""
-    zero, least = k.dtype.type(0.0), k.dtype.type(LEAST)
+def _gaussian(k, s, a_sq, gamma, v):
+    """Values of a Gaussian."""
+    zero = k.dtype.type(0.0)
     for i in range(len(k)):
-        x = gaussian_value(k[i], s, a_sq[i], gamma, zero)
-        v[i] = x
-        x = fourth_power(x, least)
-        w[i] = x
-        x = fourth_power(x, least)
-        y[i] = x
-        z[i] = fourth_power(x, least)
+        v[i] = gaussian_value(k[i], s, a_sq[i], gamma, zero)
 
 
 @plain(fastmath={"contract"})
-def _exponentials(k, s, a_sq, gamma, v, w, y, z):
-    """The same of an exponential of the distance."""
-    zero, least, near = k.dtype.type(0.0), k.dtype.type(LEAST), grain(k)
+def _exponential(k, s, a_sq, gamma, v):
+    """Values of an exponential of the distance."""
+    zero, near = k.dtype.type(0.0), grain(k)
     for i in range(len(k)):
-        x = exponential_value(k[i], s, a_sq[i], gamma, zero, near)
-        v[i] = x
-        x = fourth_power(x, least)
+        v[i] = exponential_value(k[i], s, a_sq[i], gamma, zero, near)
+
+
+@plain(fastmath={"contract"})
+def _fourth_powers(v, w, y, z):
+    """The fourth, 16th and 64th powers of v."""
+    least = v.dtype.type(LEAST)
+    for i in range(len(v)):
+        x = fourth_power(v[i], least)
         w[i] = x
         x = fourth_power(x, least)
         y[i] = x
@@ -131,9 +130,11 @@ def expand_tile(K, s_sq, a_sq, kinds, theta, coef, G):
                 size = gamma * (np.sqrt(most / s) if s > most else one)
                 _powers(K[n], size, shrunk[group], w, y, z)
             elif kinds[group] == GAUSSIAN:
-                _gaussians(K[n], s, a_sq, gamma, v, w, y, z)
+                _gaussian(K[n], s, a_sq, gamma, v)
+                _fourth_powers(v, w, y, z)
             else:
-                _exponentials(K[n], s, a_sq, gamma, v, w, y, z)
+                _exponential(K[n], s, a_sq, gamma, v)
+                _fourth_powers(v, w, y, z)
             for j in range(len(G)):
                 c = coef[n, j, at : at + FOUR]
                 add_four(v, w, y, z, c[0], c[1], c[2], c[3], G[j])

@@ -65,8 +65,11 @@ def scores(
     that have to be done anyway can be handed in, to be run by the same threads; what they return
     comes second.
     """
-    setting = _Setting.of(kernels, S, s_sq, coef, A, a_sq)
-    columns, block, weights = coef.shape[2], setting.block, setting.weights
+    setting = _Setting.of(kernels, S, s_sq, A, a_sq)
+    columns, block = coef.shape[2], setting.block
+    size = np.abs(coef).max(axis=1, initial=0.0)  # coefficients may be larger than float32 can be
+    size = np.where(size > 0, size, 1.0)
+    weights = (coef / size[:, None]).astype(setting.dtype)
 
     def tile(at: slice) -> Array:
         base = setting.base(at)
@@ -90,7 +93,7 @@ def scores(
     out = np.zeros((len(kernels), columns, block.n))
     for part in results[len(more) :]:
         out += part
-    return out * setting.size[:, :, None], results[: len(more)]
+    return out * size[:, :, None], results[: len(more)]
 
 
 def total_scores(
@@ -103,20 +106,20 @@ def total_scores(
     threads: Workers,
 ) -> Array:
     """Σ_q Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (columns, rows of A)."""
-    setting = _Setting.of(kernels, S, s_sq, coef, A, a_sq)
-    few = len(kernels) > 1 and coef.shape[2] <= FEW
-    groups = groups_of(kernels, setting.dtype) if few else None
+    groups = groups_of(kernels) if len(kernels) > 1 and coef.shape[2] <= FEW else None
     if groups is None:
         return scores(kernels, S, s_sq, coef, A, a_sq, threads)[0].sum(axis=0)
-    size = setting.size.max()
+    setting = _Setting.of(kernels, S, s_sq, A, a_sq)
+    size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
     each = np.zeros((S.shape[0], coef.shape[2], FOUR * len(groups.kinds)), setting.dtype)
     each[:, :, groups.slots] = (coef / size).transpose(1, 2, 0)
     numbers, weights = read_only(setting.a_sq), read_only(each)
+    theta = read_only(groups.theta.astype(setting.dtype))
 
     def tile(at: slice) -> Array:
         K, own = setting.base(at), read_only(setting.s_sq[at])
         G = np.zeros((coef.shape[2], setting.block.n), K.dtype)
-        expand_tile(K, own, numbers, groups.kinds, groups.theta, weights[at], G)
+        expand_tile(K, own, numbers, groups.kinds, theta, weights[at], G)
         return G
 
     out = np.zeros((coef.shape[2], setting.block.n))
@@ -126,7 +129,7 @@ def total_scores(
 
 
 class _Setting(NamedTuple):
-    """Support rows, a block of rows and coefficients in the precision that they can be had in."""
+    """Support rows and a block of rows in the precision that kernel values can be had in."""
 
     kernels: Sequence[Kernel]
     dtype: Any
@@ -134,21 +137,14 @@ class _Setting(NamedTuple):
     s_sq: Array
     block: Block
     a_sq: Array
-    size: Array  # of the largest coefficient; it may be larger than float32 can be
-    weights: Array  # coefficients relative to it
 
     @classmethod
-    def of(
-        cls, kernels: Sequence[Kernel], S: Any, s_sq: Array, coef: Array, A: Any, a_sq: Array
-    ) -> _Setting:
+    def of(cls, kernels: Sequence[Kernel], S: Any, s_sq: Array, A: Any, a_sq: Array) -> _Setting:
         largest = max(s_sq.max(initial=0.0), a_sq.max(initial=0.0))
         dtype = np.result_type(*(kernel.precision(S.dtype, largest) for kernel in kernels))
-        size = np.abs(coef).max(axis=1, initial=0.0)
-        size = np.where(size > 0, size, 1.0)
         s_sq, a_sq = s_sq.astype(dtype, copy=False), a_sq.astype(dtype, copy=False)
         block = Block(A.astype(dtype, copy=False))
-        weights = (coef / size[:, None]).astype(dtype)
-        return cls(kernels, dtype, S, s_sq, block, a_sq, size, weights)
+        return cls(kernels, dtype, S, s_sq, block, a_sq)
 
     def base(self, at: slice) -> Array:
         """What kernel values are made of, for some support rows."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -165,10 +165,11 @@ def learn_base(
 
 def _unlearned(ground: Ground, tree: Tree) -> Cells:
     """A learner whose cells have learned nothing yet."""
-    base, family, data = ground.base, ground.work.problem.family, ground.work.data
-    most, outputs = getattr(family, "max_support", None), data.Y.shape[1]
+    base, data, family = ground.base, ground.work.data, ground.work.problem.family
+    most, outputs = cast(Any, family).max_support, data.Y.shape[1]
     learners = [Dual(ground.rule, base.kernels, outputs, 1, most) for _ in range(tree.cells)]
-    return Cells(tree, [np.zeros(data.X.shape[1], data.X.dtype)] * tree.cells, learners, base)
+    centres = [np.zeros(data.X.shape[1], data.X.dtype)] * tree.cells
+    return Cells(tree, centres, learners, base)
 
 
 class Learned(NamedTuple):
@@ -182,7 +183,7 @@ class Learned(NamedTuple):
 def _learned(
     ground: Ground, cells: list[Array], best: Chosen, seed: tuple[int, ...], threads: Workers
 ) -> Iterator[list[tuple[int, Learned]]]:
-    """Some cells after others, with their numbers; there are no more of them at a time in memory."""
+    """A few cells at a time, with their numbers: rows of more of them are never in memory."""
     step = TURN * threads.n
     for lo in range(0, len(cells), step):
         some = range(lo, min(lo + step, len(cells)))
