@@ -42,7 +42,8 @@ for _, record in made.buffer:
 """
 
 # scaling, and the order of rows
-ROWS = {"find_extremes", "sum_places", "add_hashes", "look", "add_squares", "scale_rows"}
+ORDER = {"find_extremes", "set_ranges", "sum_places", "set_keys", "add_hashes"}
+ROWS = ORDER | {"look", "add_squares", "scale_rows"}
 SCORES = {"total_loss"}
 KERNELS = {"bounded_poly", "gaussian", "exponential", "learn_gram", "expand_gram"}
 

@@ -280,6 +280,46 @@ def _share(entries, vals, bias, r, t):
     return sqrt(t / entries[ENTRIES]) if entries[ENTRIES] > 0.0 else 1.0
 
 
+@plain(fastmath={"contract"})
+def _lines_4_to_6(Z, cols, vals, bias, weight, growth, a, b, L, wide):
+    """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first."""
+    d = np.uintp(len(Z) - 1)  # as those of features: `set_unit` is compiled once
+    if bias > Z[d, M]:
+        set_unit(Z, d, bias, weight, growth, a, b, L)
+    p = Z[d, W] * bias
+    for n in range(len(cols)):
+        f, x = np.uintp(cols[n]), float(vals[n])
+        if wide:
+            ask_for_feature(Z, cols, n)
+        if abs(x) > Z[f, M]:
+            set_unit(Z, f, x, weight, growth, a, b, L)
+        p += Z[f, W] * x
+    return p
+
+
+@plain(fastmath={"contract"})
+def _lines_8_and_4(Z, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c):
+    """Line 8 of one output, and line 4 of the round in which each feature is seen next."""
+    d, m = np.uintp(len(Z) - 1), len(cols)
+    for n in range(m):
+        f = np.uintp(cols[n])
+        _settle(Z, f, now)
+        _line_8(Z, f, float(vals[n]), s)
+        h_sq[n], alpha[n] = _h_sq(Z, f), _alpha(Z, f, a, L)
+    _settle(Z, d, now)
+    _line_8(Z, d, bias, s)
+    h_sq[m], alpha[m] = _h_sq(Z, d), _alpha(Z, d, a, L)
+    _multipliers(growth, h_sq, alpha, b, c, m + 1)
+    if growth == VOWPAL:
+        for n in range(m):
+            c[n] *= sqrt(Z[np.uintp(cols[n]), G_SUM])
+        c[m] *= sqrt(Z[d, G_SUM])
+    for n in range(m):
+        if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
+            _line_4(Z, np.uintp(cols[n]), c[n])
+    _line_4(Z, d, c[m])
+
+
 @loop(
     lambda data: types.void(rows_type(data), rounds, plugs, scalars, cube, real, matrix),
     fastmath={"contract"},
@@ -291,7 +331,6 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     then. The multipliers of a row's coordinates are computed together.
     """
     order, r = rounds.order, rounds.r
-    d = np.uintp(state.shape[1] - 1)  # as those of features: `set_unit` is compiled once
     room = longest(X, order) + LANES
     lanes, outputs = np.empty((3, room)), np.empty((2, len(state)))  # few: an event waits for each
     lanes[:] = 1.0
@@ -299,46 +338,21 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
     wide = (state.shape[1] - 1) * len(state) > LARGE
     for k in range(len(order)):
-        i = order[k]
         ask_for_rows(X, order, k)
-        cols, vals = row(X, i)
-        m, weight = len(cols), S.weight[0, 0]
+        cols, vals = row(X, order[k])
+        weight = S.weight[0, 0]
         tick(S, r[k], rule.power)
         if growth == SHARED:
-            b = rule.b[0] * _share(state[0, d], vals, bias, r[k], S.t[0, 0])
+            b = rule.b[0] * _share(state[0, -1], vals, bias, r[k], S.t[0, 0])
         for j in range(len(state)):
-            if bias > state[j, d, M]:
-                set_unit(state[j], d, bias, weight, growth, a, b, L)
-            p = state[j, d, W] * bias
-            for n in range(m):
-                f, x = np.uintp(cols[n]), float(vals[n])
-                if wide:
-                    ask_for_feature(state[j], cols, n)
-                if abs(x) > state[j, f, M]:  # a new unit, before it is used
-                    set_unit(state[j], f, x, weight, growth, a, b, L)
-                p += state[j, f, W] * x
-            P[k, j] += p
+            P[k, j] += _lines_4_to_6(state[j], cols, vals, bias, weight, growth, a, b, L, wide)
         gradients(rounds, rule, k, P, z, s)
+        now = S.weight[0, 0]
         for j in range(len(state)):
             if s[j] != 0.0:
-                Z, now = state[j], S.weight[0, 0]
-                for n in range(m):
-                    f = np.uintp(cols[n])
-                    _settle(Z, f, now)
-                    _line_8(Z, f, float(vals[n]), s[j])
-                    h_sq[n], alpha[n] = _h_sq(Z, f), _alpha(Z, f, a, L)
-                _settle(Z, d, now)
-                _line_8(Z, d, bias, s[j])
-                h_sq[m], alpha[m] = _h_sq(Z, d), _alpha(Z, d, a, L)
-                _multipliers(growth, h_sq, alpha, b, c, m + 1)
-                if growth == VOWPAL:
-                    for n in range(m):
-                        c[n] *= sqrt(Z[cols[n], G_SUM])
-                    c[m] *= sqrt(Z[d, G_SUM])
-                for n in range(m):
-                    if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
-                        _line_4(Z, np.uintp(cols[n]), c[n])
-                _line_4(Z, d, c[m])
+                _lines_8_and_4(
+                    state[j], cols, vals, bias, s[j], now, growth, a, b, L, h_sq, alpha, c
+                )
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers, types.int64))

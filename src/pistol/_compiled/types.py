@@ -192,6 +192,17 @@ def read_only(x: Array) -> Array:
     return view
 
 
+LINE = 8  # numbers in a cache line
+
+
+def aligned_zeros(shape: tuple[int, ...]) -> Array:
+    """Zeros that begin where a cache line does; what is never touched takes no memory."""
+    size = int(np.prod(shape))
+    room = np.zeros(size + LINE)
+    first = -(room.ctypes.data // room.itemsize) % LINE
+    return room[first : first + size].reshape(shape)
+
+
 def pick(registry: dict[str, Any], kind: str, name: Any) -> Any:
     """Look a plug up by name; the error lists the choices."""
     if not isinstance(name, str) or name not in registry:

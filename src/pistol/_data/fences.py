@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.features import COUNT, LARGEST, MOST, TOTAL, add_sizes, limit_sizes
+from .._compiled.features import COUNT, LARGEST, MOST, SIZES, TOTAL, add_sizes
 from .._compiled.rows import as_rows
 from .._compiled.types import Array, read_only
 from .seen import restricted
@@ -67,15 +67,26 @@ def within_stored(X: Any, weight: Array) -> Any:
     The typical one is the mean magnitude, computed again with values moved to the fences so far.
     """
     Z = restricted(X)[0]
-    rows, weight = as_rows(Z), read_only(np.ascontiguousarray(weight, np.float64))
-    most = np.full(Z.shape[1], np.inf)
-    for _ in range(1 + TIMES):
-        F = np.zeros((Z.shape[1], 4))
-        F[:, MOST] = most
-        add_sizes(rows, weight, F)
-        most = STORED * (F[:, TOTAL] / np.maximum(F[:, COUNT], 1e-300))
-        if (F[:, LARGEST] <= most).all():
-            return X
-    F[:, MOST], data = most, np.empty_like(X.data)
-    limit_sizes(rows, read_only(F), data)
+    most, largest = _fence(Z, weight, np.inf)
+    far = largest > most
+    if not far.any():
+        return X
+    at = np.flatnonzero(far[Z.indices])  # the other features stay as they are
+    few = sp.csr_array(
+        (Z.data[at], (np.cumsum(far) - 1)[Z.indices[at]], np.searchsorted(at, Z.indptr)),
+        shape=(Z.shape[0], int(far.sum())),
+    )
+    high = most[far]
+    for _ in range(TIMES):
+        high, _ = _fence(few, weight, high)
+    data = X.data.copy()
+    data[at] = np.clip(few.data, -high[few.indices], high[few.indices])
     return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+
+
+def _fence(X: Any, weight: Array, most: Array | float) -> tuple[Array, Array]:
+    """Where the fence of each feature is, given the one so far, and the largest magnitude."""
+    F = np.zeros((X.shape[1], SIZES))
+    F[:, MOST] = most
+    add_sizes(as_rows(X), read_only(np.ascontiguousarray(weight, np.float64)), F)
+    return STORED * (F[:, TOTAL] / np.maximum(F[:, COUNT], 1e-300)), F[:, LARGEST]

@@ -19,26 +19,20 @@ import scipy.sparse as sp
 
 from .._compiled.features import (
     COUNT,
-    KEY,
-    NUMBER,
-    SQUARES,
-    START,
-    STORED,
-    SUM,
-    WAY,
-    ZERO_COARSE,
-    ZERO_FINE,
+    FIELDS,
+    HIGH,
+    LOW,
     add_hashes,
     find_extremes,
+    set_keys,
+    set_ranges,
     sum_places,
 )
 from .._compiled.rows import as_rows
-from .._compiled.types import Array, Rows, read_only
+from .._compiled.types import Array, aligned_zeros, read_only
 from .seen import restricted
 
 FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
-COARSE = 2.0**12  # steps in which the values of a feature are told apart, but for the finest
-KEYS = 2.0**10  # steps in which features are told apart; few, as one that changes changes all rows
 
 
 class Rounds(NamedTuple):
@@ -49,7 +43,6 @@ class Rounds(NamedTuple):
 
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_REST, _ROUND = np.uint64(16), np.uint64(1 << 15)  # bits that rounding may change
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -94,57 +87,19 @@ def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
     """
     X, features = restricted(X)
     rows = as_rows(X if sp.issparse(X) else np.ascontiguousarray(X))
-    places, squares = _oriented(
-        rows, X.shape[1], read_only(np.ascontiguousarray(weight, np.float64))
-    )
-    varies = np.isfinite(places[:, WAY])
-    key = mix(np.rint(KEYS * squares).astype(np.uint64) * salt + salt)
-    number = mix((features + 1).astype(np.uint64) * salt)
-    zero = np.clip((0.0 - places[:, START]) / places[:, WAY], 0.0, 1.0) + 0.0  # -0.0 equals 0.0
-    coarse, fine = (
-        np.rint(COARSE * zero).astype(np.uint64),
-        (zero.view(np.uint64) + _ROUND) >> _REST,
-    )
-    F = np.empty((X.shape[1], 4), np.uint64)
-    F[:, KEY], F[:, NUMBER] = (np.where(varies, x, np.uint64(0)) for x in (key, number))
-    F[:, ZERO_COARSE] = mix(coarse * _ODD + F[:, KEY])
-    F[:, ZERO_FINE] = mix(fine * _ODD + F[:, NUMBER])
-    hashes = np.empty((X.shape[0], 2), np.uint64)
-    hashes[:] = F[:, [ZERO_COARSE, ZERO_FINE]].sum(axis=0)
-    value = np.empty(1)
-    add_hashes(rows, read_only(places), F, COARSE, hashes, value, value.view(np.uint64))
-    return hashes[:, 0], hashes[:, 1]
-
-
-def _oriented(rows: Rows, features: int, weight: Array) -> tuple[Array, Array]:
-    """START and WAY of every feature's range, and the mean squares of places in it.
-
-    A range starts at the end that is nearer to the mean. The way through that of a constant feature
-    is infinite.
-    """
-    low, high = _extremes(rows, features, weight)
-    varies, all_weight = high > low, float(weight.sum())
-    F = np.zeros((features, 5))
-    F[:, START], F[:, WAY] = np.where(varies, low, 0.0), np.where(varies, high - low, np.inf)
-    sum_places(rows, weight, F)
-    zero, rest = np.clip(-F[:, START] / F[:, WAY], 0.0, 1.0), all_weight - F[:, STORED]
-    sums = F[:, SUM] + rest * zero, F[:, SQUARES] + rest * zero * zero
-    mean, squares = (x / max(all_weight, 1e-300) for x in sums)
-    upper = varies & (mean > 0.5 + 2.0**-20)
-    start, way = np.where(upper, high, F[:, START]), np.where(upper, -F[:, WAY], F[:, WAY])
-    return np.stack([start, way], axis=1), np.where(upper, np.abs(1 - 2 * mean + squares), squares)
-
-
-def _extremes(rows: Rows, features: int, weight: Array) -> tuple[Array, Array]:
-    """The smallest and the largest value of each feature."""
-    F = np.tile([np.inf, -np.inf, 0.0], (features, 1))
+    weight = read_only(np.ascontiguousarray(weight, np.float64))
+    F = aligned_zeros((X.shape[1], FIELDS))
+    F[:, LOW], F[:, HIGH], F[:, COUNT] = np.inf, -np.inf, 0.0
     find_extremes(rows, weight, F)
-    zeros = F[:, COUNT] < np.count_nonzero(weight)
-    low, high = (
-        np.where(zeros, end(F[:, n], 0.0), F[:, n])
-        for n, end in enumerate((np.minimum, np.maximum))
-    )
-    return low, high
+    set_ranges(F, float(np.count_nonzero(weight)))
+    sum_places(rows, weight, F)
+    zeros = np.zeros((1, 2), np.uint64)
+    total = max(float(weight.sum()), 1e-300)
+    number = read_only(features.astype(np.int64, copy=False))
+    set_keys(F, F.view(np.uint64), number, salt, total, zeros)
+    hashes = np.repeat(zeros, X.shape[0], axis=0)
+    add_hashes(rows, F, F.view(np.uint64), hashes)
+    return hashes[:, 0], hashes[:, 1]
 
 
 def round_size(weight: Array) -> float:

@@ -19,11 +19,10 @@ from .._compiled.loops import (
     learn_coordinates,
 )
 from .._compiled.rows import as_rows
-from .._compiled.types import Array, Rounds, Scalars
+from .._compiled.types import Array, Rounds, Scalars, aligned_zeros
 from .models import Linear
 from .primal import CHUNK, affine, predictions, start, widened, with_intercept
 from .rule import Chunk, Rule, chunks
-from .storage import aligned_zeros
 
 
 class Coordinates:

@@ -9,11 +9,10 @@ import numpy as np
 
 from .._compiled.loops import learn_primal
 from .._compiled.rows import as_rows, between
-from .._compiled.types import Array, Rounds, Scalars
+from .._compiled.types import Array, Rounds, Scalars, aligned_zeros
 from .finished import Finished
 from .models import Linear
 from .rule import Chunk, Rule, chunks
-from .storage import aligned_zeros
 
 CHUNK = 8192  # rounds between two yields
 

@@ -9,16 +9,6 @@ import scipy.sparse as sp
 
 from .._compiled.types import Array
 
-LINE = 8  # numbers in a cache line
-
-
-def aligned_zeros(shape: tuple[int, ...]) -> Array:
-    """Zeros that begin where a cache line does; what is never touched takes no memory."""
-    size = int(np.prod(shape))
-    room = np.zeros(size + LINE)
-    first = -(room.ctypes.data // room.itemsize) % LINE
-    return room[first : first + size].reshape(shape)
-
 
 class Growing:
     """An array that grows along its first axis; room is doubled when it runs out."""
