@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba.core import types
@@ -153,63 +153,6 @@ def identity(K, s_sq, a_sq, theta, coef, G):
         _accumulate(G, coef[n], K[n])
 
 
-class Slope(NamedTuple):
-    """The gradient of k(s, a) with respect to a, as P s, or as P (s - a) for a radial kernel."""
-
-    P: Array  # of shape (support rows, rows)
-    radial: bool
-
-
-def gaussian_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
-    """2γ k (s - a)."""
-    gamma = float(theta[0])  # a number of NumPy's would turn float32 into float64
-    P = _squares(inner, s_sq, a_sq)
-    P *= -gamma
-    np.exp(P, out=P)
-    P *= 2.0 * gamma
-    return Slope(P, True)
-
-
-def exponential_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
-    """γ k (s - a) / ‖s - a‖; zero at the kink."""
-    gamma, distance = float(theta[0]), np.sqrt(_squares(inner, s_sq, a_sq))
-    apart = distance > 1e-3 * np.sqrt(s_sq.max(initial=0.0))  # else it is mostly rounding
-    P = gamma * np.exp(-gamma * distance) / np.where(apart, distance, 1.0)
-    return Slope(np.where(apart, P, 0.0), True)
-
-
-def bounded_poly_slope(inner: Array, s_sq: Array, a_sq: Array, theta: Array) -> Slope:
-    """degree γ' (γ' ⟨s, a⟩)^(degree - 1) s, where γ' shortens rows longer than √c₀.
-
-    The derivative of γ' is left to `shortening`.
-    """
-    gamma, degree, most = theta.tolist()
-    if degree == 0:
-        return Slope(np.zeros_like(inner), False)
-    short_s, short_a = (
-        np.sqrt(np.minimum(1.0, most / np.maximum(sq, most))) for sq in (s_sq, a_sq)
-    )
-    factor = np.outer(gamma * short_s, short_a)
-    P = degree * factor
-    for _ in range(int(degree) - 1):
-        P *= factor
-        P *= inner
-    return Slope(P, False)
-
-
-def shortening(P: Array, inner: Array, a_sq: Array, theta: Array) -> Array:
-    """The multiple of a by which P s is too large where a is longer than √c₀: length has no effect."""
-    beyond = a_sq > theta[2]
-    return np.where(beyond, P * inner / np.where(beyond, a_sq, 1.0), 0.0)
-
-
-def _squares(inner: Array, s_sq: Array, a_sq: Array) -> Array:
-    """‖s - a‖² from inner products."""
-    squares = s_sq[:, None] + a_sq
-    squares -= 2.0 * inner
-    return np.maximum(squares, 0.0, out=squares)
-
-
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """k(s, a) = map(base(s, a)), with the map's parameters (γ, degree, c₀) in `theta`.
@@ -254,11 +197,7 @@ class Kernel:
     @property
     def smooth(self) -> bool:
         """Whether its gradient is known."""
-        return self.map in SLOPES
-
-    def slope(self, inner: Array, s_sq: Array, a_sq: Array) -> Slope:
-        """The gradient of k(s, a) with respect to a, from inner products of shape (s, a)."""
-        return SLOPES[self.map](inner, s_sq, a_sq, self.theta)
+        return self.map in (gaussian, exponential, bounded_poly)
 
     def map_tile(
         self, K: Array, s_sq: Array, a_sq: Array, coef: Array, G: Array, powers: bool = False
@@ -336,12 +275,6 @@ KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None], Callable[...
     "exponential": (products, exponential, _one),
     "precomputed": (precomputed_base, identity, _stored),
 }
-SLOPES: dict[Any, Callable[[Array, Array, Array, Array], Slope]] = {
-    gaussian: gaussian_slope,
-    exponential: exponential_slope,
-    bounded_poly: bounded_poly_slope,
-}
-
 INNER = ("bounded_poly", "exponential")  # parts of sums; users have "poly" and "laplacian"
 NAMES = tuple(name for name in KERNELS if name not in INNER)
 

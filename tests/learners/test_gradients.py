@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from pistol._compiled.rows import sq_norms
+from pistol._compiled.sums import KINDS, groups_of
 from pistol._compiled.tiles import kernel_values
 from pistol._data.sums import SUMS
-from pistol._learners.gradients import mean_squares
+from pistol._learners.gradients import gradients_of, mean_squares
 from pistol._learners.models import Expansion
-from pistol.kernels import SLOPES, get_kernel
+from pistol.kernels import get_kernel
 
 few = settings(max_examples=8, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -32,8 +33,11 @@ def values(kernel, S, A):
 
 
 def test_every_kernel_of_a_sum_has_a_slope():
-    assert all(kernel.smooth for each in SUMS for kernel in each.kernels(2.0, 3))
-    assert {kernel.map for kernel in KERNELS} == set(SLOPES)
+    for each in SUMS:
+        kernels = each.kernels(2.0, 3)
+        assert all(kernel.smooth for kernel in kernels)
+        assert groups_of(kernels) is not None
+    assert {kernel.map for kernel in KERNELS} == set(KINDS)
     assert not get_kernel("laplacian", 1.0, 1, 0.0).smooth
 
 
@@ -42,12 +46,24 @@ def test_every_kernel_of_a_sum_has_a_slope():
 @given(seed=seeds)
 def test_a_slope_is_the_derivative_of_its_kernel(kernel, seed):
     S, A, h = rows(seed, 5), rows(seed + 1, 3), 1e-6
-    slope = kernel.slope(S @ A.T, sq_norms(S), sq_norms(A))
+    each = Expansion((kernel,), np.arange(5), S, sq_norms(S), np.eye(5)[None])  # one per output
+    G = gradients_of(each)(A)
     for i in range(S.shape[1]):
         step = h * np.eye(S.shape[1])[i]
         numeric = (values(kernel, S, A + step) - values(kernel, S, A - step)) / (2 * h)
-        along = S[:, i][:, None] - (A[:, i] if slope.radial else 0.0)
-        assert_allclose(slope.P * along, numeric, atol=1e-5)
+        assert_allclose(G[:, :, i], numeric, atol=1e-5)
+
+
+@few
+@given(seed=seeds, most=st.floats(0.1, 3.0))
+def test_exact_gradients_know_that_rows_far_out_are_shortened(seed, most):
+    kernels = tuple(get_kernel("bounded_poly", 0.5, m, c) for m in range(4) for c in (most, 2 * most))
+    model, A, h = model_of(seed, kernels=(*kernels, *KERNELS)), 2 * rows(seed + 1, 3), 1e-6
+    G = gradients_of(model, exact=True)(A)
+    for i in range(A.shape[1]):
+        step = h * np.eye(A.shape[1])[i]
+        numeric = (model.decide(A + step) - model.decide(A - step)) / (2 * h)
+        assert_allclose(G[:, :, i], numeric.T, rtol=1e-5, atol=1e-5)
 
 
 def model_of(seed, n=7, outputs=2, kernels=tuple(KERNELS)):

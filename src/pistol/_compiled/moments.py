@@ -69,16 +69,22 @@ def vote_stored(X, weight, usual, votes, counted):
     total = 0.0  # the zeros since an entry are counted at once
     for i in range(len(weight)):
         cols, vals = row(X, i)
-        for n in range(len(cols)):
-            f = np.int64(cols[n])
-            if total > counted[f]:
-                _vote(usual, votes, f, 0.0, total - counted[f])
-            _vote(usual, votes, f, float(vals[n]), weight[i])
-            counted[f] = total + weight[i]
+        _vote_row(cols, vals, weight[i], total, usual, votes, counted)
         total += weight[i]
     for at in range(len(usual)):
         if total > counted[at]:
             _vote(usual, votes, at, 0.0, total - counted[at])
+
+
+@plain
+def _vote_row(cols, vals, weight, total, usual, votes, counted):
+    """Count one row; rows before it have this total weight."""
+    for n in range(len(cols)):
+        f = np.int64(cols[n])
+        if total > counted[f]:
+            _vote(usual, votes, f, 0.0, total - counted[f])
+        _vote(usual, votes, f, float(vals[n]), weight)
+        counted[f] = total + weight
 
 
 def _scale_type(data: Any) -> Any:

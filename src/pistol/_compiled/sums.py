@@ -94,7 +94,7 @@ def _exponential(k, s, a_sq, gamma, v):
 
 
 @plain(fastmath={"contract"})
-def _fourth_powers(v, w, y, z):
+def fourth_powers(v, w, y, z):
     """The fourth, 16th and 64th powers of v."""
     least = v.dtype.type(LEAST)
     for i in range(len(v)):
@@ -131,10 +131,10 @@ def expand_tile(K, s_sq, a_sq, kinds, theta, coef, G):
                 _powers(K[n], size, shrunk[group], w, y, z)
             elif kinds[group] == GAUSSIAN:
                 _gaussian(K[n], s, a_sq, gamma, v)
-                _fourth_powers(v, w, y, z)
+                fourth_powers(v, w, y, z)
             else:
                 _exponential(K[n], s, a_sq, gamma, v)
-                _fourth_powers(v, w, y, z)
+                fourth_powers(v, w, y, z)
             for j in range(len(G)):
                 c = coef[n, j, at : at + FOUR]
                 add_four(v, w, y, z, c[0], c[1], c[2], c[3], G[j])

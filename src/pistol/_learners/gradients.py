@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.exp import LEAST
 from .._compiled.rows import sq_norms
-from .._compiled.types import Array
-from ..kernels import Kernel, bounded_poly, gaussian, shortening
+from .._compiled.slopes import add_slopes, slope_coefficients
+from .._compiled.sums import groups_of
+from .._compiled.types import Array, read_only
 from .cells import Patchwork, centred, members
 from .models import Expansion
 
 PRECISE = 256  # support rows up to which float64 costs nothing
 MODERATE = 1e8  # its cube is far below the largest number of float32
 FEWEST, MOST = 8, 64  # rows whose gradients are computed together,
-ROOM = 80_000  # so many that these numbers stay in a core's cache
+ROOM = 1_000_000  # so many that these numbers stay in a core's cache
 
 
 def mean_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> Array:
@@ -70,10 +70,7 @@ def gradients_of(
     it is to be `exact`, the gradient there is as if only their slope were smaller.
     """
     if isinstance(model, Expansion):
-        dtype = np.float32 if len(model.sq) > PRECISE and _moderate(model) else np.float64
-        coef = np.ascontiguousarray((model.coef / size).transpose(2, 1, 0), dtype)
-        S, s_sq = model.rows.astype(dtype), model.sq.astype(dtype)
-        return lambda A: _gradients(model, coef, S, s_sq, A.astype(dtype), exact)
+        return _gradients(model, size, exact)
 
     def gradients(A: Any) -> Array:
         G = gradients_of(model.base, size, exact)(A).astype(np.float64)
@@ -87,42 +84,25 @@ def gradients_of(
     return gradients
 
 
-def _gradients(model: Expansion, coef: Array, S: Any, s_sq: Array, A: Any, exact: bool) -> Array:
-    """∂f_j/∂x_i at the rows of A, of shape (outputs, rows, features).
+def _gradients(model: Expansion, size: float, exact: bool) -> Callable[[Any], Array]:
+    """∂f_j/∂x_i as a function of rows, for kernels that are there in all space."""
+    dtype = np.float32 if len(model.sq) > PRECISE and _moderate(model) else np.float64
+    groups = groups_of(model.kernels)
+    if groups is None:
+        raise ValueError("the gradients of these kernels are not known")
+    coef = slope_coefficients(model.kernels, groups, (model.coef / size).astype(dtype))
+    S, s_sq = model.rows.astype(dtype), read_only(model.sq.astype(dtype))
+    theta = read_only(groups.theta.astype(dtype))
 
-    `coef` is of shape (support rows, outputs, kernels).
-    """
-    inner = S @ A.T
-    inner = inner.toarray() if sp.issparse(inner) else inner
-    a_sq = sq_norms(A).astype(S.dtype)
-    H = np.zeros((S.shape[0], coef.shape[1], A.shape[0]), S.dtype)  # what each support row counts
-    own = np.zeros(H.shape[1:], S.dtype)  # and the row itself
-    for radial in (True, False):
-        numbers = [q for q, kernel in enumerate(model.kernels) if kernel.radial == radial]
-        kernels = [model.kernels[q] for q in numbers]
-        P = _slopes(kernels, inner, s_sq, a_sq)
-        part = coef[:, :, numbers] @ P
-        H += part
-        if radial:
-            own += part.sum(axis=0)
-        for q, kernel in enumerate(kernels if exact else []):
-            if kernel.map is bounded_poly:
-                short = shortening(P[:, q], inner, a_sq, kernel.theta)
-                own += coef[:, :, numbers[q]].T @ short
-    flat = np.ascontiguousarray(H.transpose(1, 2, 0)).reshape(own.size, S.shape[0])
-    G = np.asarray(flat @ S).reshape(*own.shape, A.shape[1])
-    dense = A.toarray() if sp.issparse(A) else A
-    return G - own[:, :, None] * dense
+    def gradients(A: Any) -> Array:
+        A = A.astype(dtype)
+        inner = S @ A.T
+        inner = inner.toarray() if sp.issparse(inner) else inner
+        a_sq = read_only(sq_norms(A).astype(dtype))
+        H = np.zeros((len(s_sq), coef.shape[1], A.shape[0]), dtype)  # what each support row counts
+        own = np.zeros(H.shape[1:], dtype)  # and the row itself
+        add_slopes(inner, s_sq, a_sq, groups.kinds, theta, coef, exact, H, own)
+        G = np.asarray(H.reshape(len(H), own.size).T @ S).reshape(*own.shape, A.shape[1])
+        return G - own[:, :, None] * (A.toarray() if sp.issparse(A) else A)
 
-
-def _slopes(kernels: list[Kernel], inner: Array, s_sq: Array, a_sq: Array) -> Array:
-    """The slopes of these kernels, of shape (support rows, kernels, rows)."""
-    P = np.empty((len(s_sq), len(kernels), len(a_sq)), inner.dtype)
-    for q, kernel in enumerate(kernels):
-        if q > 0 and kernel.map is gaussian and kernel.follows(kernels[q - 1]):
-            gamma = float(kernels[q - 1].theta[0])  # 2γ k is known: the next is 8γ k⁴
-            k = np.maximum(P[:, q - 1] / (2.0 * gamma), LEAST)  # numbers near the smallest are slow
-            np.multiply(np.square(np.square(k, out=k), out=k), 8.0 * gamma, out=P[:, q])
-        else:
-            P[:, q] = kernel.slope(inner, s_sq, a_sq).P
-    return P
+    return gradients

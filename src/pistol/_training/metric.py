@@ -222,7 +222,8 @@ def _learn_weights(
 
     def suggested(i: int, run: Any) -> Array:
         at = contest.folds.learned(i)
-        at = at[:: max(1, len(at) // SAMPLE)]
+        n = min(len(at), SAMPLE)
+        at = at[np.arange(n) * len(at) // max(n, 1)]
         Z, r = run.Z[rounds.rows[at]], rounds.r[at]
         squares = family.pooled(mean_squares(run.expansion(), Z, r), Z, r, scaler)
         weight = np.ones(len(squares)) if before is None else before[i]

@@ -1,0 +1,176 @@
+"""Slopes of a sum of kernels: what the gradients of its predictions are made of.
+
+The gradient of k(s, a) with respect to a is P s, or P (s - a) if the kernel is radial. P is the slope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.np.numpy_support import from_dtype
+
+from ..kernels import Kernel, bounded_poly, exponential, gaussian_value
+from .cache import plain
+from .exp import fast_exp
+from .gram import add_four
+from .sums import FOUR, GAUSSIAN, POLYNOMIAL, Groups, fourth_powers
+from .types import Array, indices, loop, read_only
+
+APART = 1e-3  # of the length of the longest support row; shorter distances are mostly rounding
+
+
+def slope_coefficients(kernels: Sequence[Kernel], groups: Groups, coef: Array) -> Array:
+    """Coefficients of shape (support rows, outputs, lines of values), times what slopes have in front.
+
+    `coef` is of shape (kernels, outputs, support rows). The slope of a degree is made of the power
+    below it, so it takes the place before its own; that of a constant is zero.
+    """
+    out = np.zeros((coef.shape[2], coef.shape[1], FOUR * len(groups.kinds)), coef.dtype)
+    for q, kernel in enumerate(kernels):
+        gamma, degree = float(kernel.theta[0]), float(kernel.theta[1])
+        at = groups.slots[q]
+        if kernel.map is bounded_poly:
+            at, front = at - 1, degree
+        else:
+            front = gamma if kernel.map is exponential else 2.0 * gamma
+        if front:
+            out[:, :, at] = front * coef[q].T
+    return read_only(out)
+
+
+@plain(fastmath={"contract"})
+def _poly_slopes(k, size, shrunk, v, w, y):
+    """1, p and p², with p = size · shrunk · k, all times size · shrunk."""
+    for i in range(len(k)):
+        t = size * shrunk[i]
+        p = t * k[i]
+        v[i] = t
+        w[i] = t * p
+        y[i] = t * (p * p)
+
+
+@plain(fastmath={"contract"})
+def _gaussian_slopes(k, s, a_sq, gamma, v):
+    """Values of a Gaussian: its slope is 2γ times as large."""
+    zero = k.dtype.type(0.0)
+    for i in range(len(k)):
+        v[i] = gaussian_value(k[i], s, a_sq[i], gamma, zero)
+
+
+@plain(fastmath={"contract"})
+def _exponential_values(k, s, a_sq, gamma, least, v, inverse):
+    """exp(-γ ‖s - a‖), and 1 / ‖s - a‖; zero where that is mostly rounding."""
+    zero, one = k.dtype.type(0.0), k.dtype.type(1.0)
+    for i in range(len(k)):
+        square = s + a_sq[i] - (k[i] + k[i])
+        distance = np.sqrt(square if square > least else one)
+        v[i] = fast_exp(-gamma * distance)
+        inverse[i] = one / distance if square > least else zero
+
+
+@plain(fastmath={"contract"})
+def _times(v, w, y, z, factor):
+    """All four lines, multiplied by the factors."""
+    for i in range(len(v)):
+        v[i] *= factor[i]
+        w[i] *= factor[i]
+        y[i] *= factor[i]
+        z[i] *= factor[i]
+
+
+@plain
+def _make_lines(k, s, a_sq, kinds, theta, least, lines, shrunk, inverse):
+    """The slopes of all kernels between one support row and all rows, but for numbers in front."""
+    for group in range(len(kinds)):
+        gamma, most, at = theta[group, 0], theta[group, 2], FOUR * group
+        v, w, y, z = lines[at], lines[at + 1], lines[at + 2], lines[at + 3]
+        if kinds[group] == POLYNOMIAL:
+            size = gamma * (np.sqrt(most / s) if s > most else k.dtype.type(1.0))
+            _poly_slopes(k, size, shrunk[group], v, w, y)
+        elif kinds[group] == GAUSSIAN:
+            _gaussian_slopes(k, s, a_sq, gamma, v)
+            fourth_powers(v, w, y, z)
+        else:
+            _exponential_values(k, s, a_sq, gamma, least, v, inverse)
+            fourth_powers(v, w, y, z)
+            _times(v, w, y, z, inverse)
+
+
+@plain(fastmath={"contract"})
+def _add_own(h, own):
+    """What radial kernels take from the row itself."""
+    for i in range(len(h)):
+        own[i] += h[i]
+
+
+@plain(fastmath={"contract"})
+def _add_part(part, k, short, h, own):
+    """What a polynomial adds; where it shortens a row, the length of the row has no effect."""
+    for i in range(len(h)):
+        h[i] += part[i]
+        own[i] += part[i] * k[i] * short[i]
+
+
+@plain
+def _add_row(k, kinds, coef, lines, short, part, H, own):
+    """What one support row counts in the gradients of all outputs."""
+    for j in range(len(H)):
+        c, learned = coef[j], False
+        for n in range(len(c)):
+            learned = learned or c[n] != 0.0
+        if not learned:
+            continue
+        for group in range(len(kinds)):
+            if kinds[group] != POLYNOMIAL:
+                _add_group(FOUR * group, c, lines, H[j])
+        _add_own(H[j], own[j])
+        for group in range(len(kinds)):
+            if kinds[group] == POLYNOMIAL:
+                for i in range(len(part)):
+                    part[i] = 0.0
+                _add_group(FOUR * group, c, lines, part)
+                _add_part(part, k, short[group], H[j], own[j])
+
+
+@plain
+def _add_group(at, c, lines, h):
+    """h += the lines of a group, each times its coefficient."""
+    v, w, y, z = lines[at], lines[at + 1], lines[at + 2], lines[at + 3]
+    add_four(v, w, y, z, c[at], c[at + 1], c[at + 2], c[at + 3], h)
+
+
+def _signature(data: Any) -> Any:
+    real = from_dtype(np.dtype(data))
+    tile, numbers = types.Array(real, 2, "C"), types.Array(real, 1, "C", readonly=True)
+    cube = types.Array(real, 3, "C")
+    coef = types.Array(real, 3, "C", readonly=True)
+    theta = types.Array(real, 2, "C", readonly=True)
+    return types.void(tile, numbers, numbers, indices, theta, coef, types.boolean, cube, tile)
+
+
+@loop(_signature)
+def add_slopes(K, s_sq, a_sq, kinds, theta, coef, exact, H, own):
+    """H[n, j, i] += Σ_q coef[n, j, q] P_q(s_n, a_i), given ⟨s_n, a_i⟩ in K, for groups of kernels.
+
+    The gradient of f_j at a_i is Σ_n H[n, j, i] s_n - own[j, i] a_i. At rows that polynomials shorten
+    it is as if only their slope were smaller, unless it is to be exact.
+    """
+    m, one, largest = K.shape[1], K.dtype.type(1.0), K.dtype.type(0.0)
+    lines, rest = np.zeros((FOUR * len(kinds), m), K.dtype), np.empty((2, m), K.dtype)
+    shrunk, short = np.ones((len(kinds), m), K.dtype), np.zeros((len(kinds), m), K.dtype)
+    for group in range(len(kinds)):
+        most = theta[group, 2]
+        for i in range(m):
+            if a_sq[i] > most:
+                shrunk[group, i] = np.sqrt(most / a_sq[i])
+                if exact:
+                    short[group, i] = one / a_sq[i]
+    for n in range(len(K)):
+        largest = s_sq[n] if s_sq[n] > largest else largest
+    least = K.dtype.type(APART * APART) * largest
+    for n in range(len(K)):
+        _make_lines(K[n], s_sq[n], a_sq, kinds, theta, least, lines, shrunk, rest[0])
+        _add_row(K[n], kinds, coef[n], lines, short, rest[1], H[n], own)
