@@ -134,41 +134,94 @@ def _changes_in_time(potential):
     return first != call_potential(potential, 1.0, 1.0, 2.0, 1.0)
 
 
+@plain(fastmath={"contract"})
+def _add_scaled(p, c, g):
+    """p += c g."""
+    for k in range(len(p)):
+        p[k] += c * g[k]
+
+
 @plain
-def _line_8_later(g, K, q, j, k, m, s):
-    """Line 8 of round k, for the rest of the block."""
-    rest, own = g[q, j, k + 1 : m], K[q, k, k + 1 : m]
-    for later in range(len(rest)):
-        rest[later] -= s * own[later]
+def _lines_4_to_6(rule, S, g, j, k, c):
+    """c of output j and all kernels, and what it predicts in round k of the block."""
+    p = 0.0
+    for q in range(len(c)):
+        norm_sq, alpha, t = S.g_norm_sq[q, j], S.alpha[q, j], S.t[0, 0]
+        c[q, j] = call_potential(rule.potential, norm_sq, alpha, t, rule.b[q])
+        p += c[q, j] * g[q, j, k]
+    return p
+
+
+@plain
+def _lines_5_and_6_later(g, j, k, m, c, p):
+    """What output j predicts in the rounds of the block after round k, as long as it does not move."""
+    for n in range(k + 1, m):
+        p[j, n] = 0.0
+    for q in range(len(g)):
+        _add_scaled(p[j, k + 1 : m], c[q, j], g[q, j, k + 1 : m])
+
+
+@plain
+def _settle_sums(S, j, c, since):
+    """Give c of output j its share of Σ ω c, for all rounds since it was set."""
+    weight = S.weight[0, 0]
+    for q in range(len(c)):
+        S.c_sum[q, j] += (weight - since[j]) * c[q, j]
+    since[j] = weight
+
+
+@plain
+def _move(values, j, k, m, s, a, S, u):
+    """Line 8 of round k for output j, at the rest of the block too; its share of u."""
+    g, K, k_xx = values
+    for q in range(len(g)):
+        u[q, k, j] = -s * S.c_sum[q, j]
+        line_8(S, q, j, s, g[q, j, k], k_xx[q, k], a)
+        _add_scaled(g[q, j, k + 1 : m], -s, K[q, k, k + 1 : m])
+
+
+@plain
+def _clear(u, m):
+    """Zeros for m rounds."""
+    for q in range(len(u)):
+        for k in range(m):
+            for j in range(u.shape[2]):
+                u[q, k, j] = 0.0
 
 
 @helper
 def play(values, m, rounds, first, rule, S, coef, u, P):
-    """Play m rounds from the first on, given g of their rows before and their kernel values."""
-    g, K, k_xx = values
-    b, J = rule.b, P.shape[1]
-    z, s, c = np.empty(J), np.ones(J), np.empty((len(g), J))
+    """Play m rounds from the first on, given g of their rows before and their kernel values.
+
+    While an output has no gradient, neither its g nor its c changes: its predictions for the rest of
+    the block are known, and its share of Σ ω c is added when it moves next.
+    """
+    g, J = values.g, P.shape[1]
+    outputs, c, p = np.empty((4, J)), np.empty((len(g), J)), np.empty((J, m))
+    z, s, since, known = outputs[0], outputs[1], outputs[2], outputs[3]
     timed = _changes_in_time(rule.potential)
+    since[:], known[:] = S.weight[0, 0], 0.0  # rounds up to which predictions are known
+    _clear(u, m)
     for k in range(m):
         n = first + k
-        t = S.t[0, 0]
-        omega = tick(S, rounds.r[n], rule.power)
         for j in range(J):
-            moved = timed or s[j] != 0.0  # in the last round; else c is what it was
-            for q in range(len(g)):
-                if moved:
-                    norm_sq, alpha = S.g_norm_sq[q, j], S.alpha[q, j]
-                    c[q, j] = call_potential(rule.potential, norm_sq, alpha, t, b[q])
-                P[n, j] += c[q, j] * g[q, j, k]  # lines 4-6
-                S.c_sum[q, j] += omega * c[q, j]
+            if known[j] <= k:
+                p[j, k] = _lines_4_to_6(rule, S, g, j, k, c)
+            P[n, j] += p[j, k]
+        tick(S, rounds.r[n], rule.power)
         gradients(rounds, rule, n, P, z, s)
         for j in range(J):
             coef[k, j] = -s[j]
-            for q in range(len(g)):
-                u[q, k, j] = -s[j] * S.c_sum[q, j]
-                if s[j] != 0.0:
-                    line_8(S, q, j, s[j], g[q, j, k], k_xx[q, k], rule.a)
-                    _line_8_later(g, K, q, j, k, m, s[j])
+            if timed or s[j] != 0.0:
+                _settle_sums(S, j, c, since)
+                known[j] = 0.0
+            elif known[j] <= k:
+                _lines_5_and_6_later(g, j, k, m, c, p)
+                known[j] = m
+            if s[j] != 0.0:
+                _move(values, j, k, m, s[j], rule.a, S, u)
+    for j in range(J):
+        _settle_sums(S, j, c, since)
 
 
 @loop(lambda data: types.void(block_values, rounds, plugs, scalars, matrix, cube, matrix))
@@ -209,7 +262,7 @@ def _settle(Z, f, weight):
 
 
 @helper(inline="always")
-def _line_4(Z, f, c):
+def _weigh(Z, f, c):
     """Line 4 of Algorithm 3 for coordinate f, measured in units of m: w = c h / m."""
     unit = Z[f, INVERSE_M]
     w = c * (Z[f, THETA] * unit) * unit
@@ -267,7 +320,7 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
         c = pistol(h_sq, alpha, 0.0, b)
     if growth == VOWPAL:
         c *= sqrt(Z[f, G_SUM])
-    _line_4(Z, f, c)
+    _weigh(Z, f, c)
 
 
 @plain
@@ -281,7 +334,7 @@ def _share(entries, vals, bias, r, t):
 
 
 @plain(fastmath={"contract"})
-def _lines_4_to_6(Z, cols, vals, bias, weight, growth, a, b, L, wide):
+def _dot_weights(Z, cols, vals, bias, weight, growth, a, b, L, wide):
     """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first."""
     d = np.uintp(len(Z) - 1)  # as those of features: `set_unit` is compiled once
     if bias > Z[d, M]:
@@ -298,7 +351,7 @@ def _lines_4_to_6(Z, cols, vals, bias, weight, growth, a, b, L, wide):
 
 
 @plain(fastmath={"contract"})
-def _lines_8_and_4(Z, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c):
+def _move_weights(Z, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c):
     """Line 8 of one output, and line 4 of the round in which each feature is seen next."""
     d, m = np.uintp(len(Z) - 1), len(cols)
     for n in range(m):
@@ -316,8 +369,8 @@ def _lines_8_and_4(Z, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c)
         c[m] *= sqrt(Z[d, G_SUM])
     for n in range(m):
         if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
-            _line_4(Z, np.uintp(cols[n]), c[n])
-    _line_4(Z, d, c[m])
+            _weigh(Z, np.uintp(cols[n]), c[n])
+    _weigh(Z, d, c[m])
 
 
 @loop(
@@ -345,12 +398,12 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
         if growth == SHARED:
             b = rule.b[0] * _share(state[0, -1], vals, bias, r[k], S.t[0, 0])
         for j in range(len(state)):
-            P[k, j] += _lines_4_to_6(state[j], cols, vals, bias, weight, growth, a, b, L, wide)
+            P[k, j] += _dot_weights(state[j], cols, vals, bias, weight, growth, a, b, L, wide)
         gradients(rounds, rule, k, P, z, s)
         now = S.weight[0, 0]
         for j in range(len(state)):
             if s[j] != 0.0:
-                _lines_8_and_4(
+                _move_weights(
                     state[j], cols, vals, bias, s[j], now, growth, a, b, L, h_sq, alpha, c
                 )
 
