@@ -17,7 +17,7 @@ from .._learners import Chunk, Rule
 from .cells import learn_cells
 from .families import Candidate, Data
 from .fitted import Counts, Fitted, Online, learned_before
-from .metric import Level, Ways, levels
+from .metric import Level, Ways, leading, levels
 from .plan import Plan, Race, make_plan
 from .race import Contest, Folds, Racer, assign_folds
 from .stream import begin_stream, learn_stream
@@ -69,8 +69,9 @@ def _shuffled(
     if not plan.race.sample:
         watch.begin(None)
         if plan.trial is not None:
-            _, work = race_on_sample(work, plan.trial)
+            chosen, work = race_on_sample(work, plan.trial)
             work = work._replace(problem=problem._replace(family=problem.family.settled))
+            return watch.end(_race(work, plan.race, watch, chosen.leading).fitted)
         return watch.end(_race(work, plan.race, watch).fitted)
     chosen, work = race_on_sample(work, plan.race)
     if plan.cell:
@@ -155,11 +156,14 @@ class Chosen(NamedTuple):
     """What a race chose, and what was learned on the way."""
 
     number: int  # of the candidate
+    leading: list[int]  # numbers of the best candidates
     candidate: Candidate
     fitted: Fitted
 
 
-def ways_of(work: Work, plan: Race, seed: int, threads: Workers) -> Ways:
+def ways_of(
+    work: Work, plan: Race, seed: int, threads: Workers, numbers: list[int] | None = None
+) -> Ways:
     """What a race is about: folds of all rows, the scalings to choose from, and the rule."""
     data, task = work.data, work.problem.task
     rounds = shuffled(work.hashes, work.rounds, 0)
@@ -168,7 +172,7 @@ def ways_of(work: Work, plan: Race, seed: int, threads: Workers) -> Ways:
     rule = work.problem.rule(float(data.weight.sum()), work.size)
     loss = task.held_out_loss(read_only(data.Y[rounds.rows]), rounds.r, rule)
     contest = Contest(data.Y, folds, loss, threads)
-    return Ways(contest, work.problem.family, data, scalings_of(work), rule, plan.most)
+    return Ways(contest, work.problem.family, data, scalings_of(work), rule, plan.most, numbers)
 
 
 def scalings_of(work: Work) -> list[Any]:
@@ -184,12 +188,14 @@ def error_of(work: Work, ways: Ways, best: Racer) -> float | None:
     return mean_error(work.problem.task, best.held_out, V, rounds.r, work.blank.targets)
 
 
-def _race(work: Work, plan: Race, watch: Watch | None) -> Chosen:
-    """A race, and the shuffled orders of all rows that follow it."""
+def _race(
+    work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None = None
+) -> Chosen:
+    """A race between all candidates or some, and the shuffled orders of all rows that follow it."""
     data, family, task = work.data, work.problem.family, work.problem.task
     seed = work.seed()
     with workers(family.n_jobs, len(work.rounds.rows)) as threads, one_blas_thread():
-        ways = ways_of(work, plan, seed, threads)
+        ways = ways_of(work, plan, seed, threads, numbers)
         rounds, rule = ways.contest.folds.rounds, ways.rule
         for level in levels(ways):
             if watch is not None and _stopped(work, level, rule, watch):
@@ -212,7 +218,7 @@ def _race(work: Work, plan: Race, watch: Watch | None) -> Chosen:
     T = task.temperature(best.held_out, read_only(data.Y[rounds.rows]), rounds.r)
     fitted = replace(_so_far(work, level, rule), learners=learners, scaler=scaler)
     fitted = replace(fitted, temperature=T, held_out_error=error_of(work, ways, best))
-    return Chosen(best.number, candidate, fitted)
+    return Chosen(best.number, leading(level.racers), candidate, fitted)
 
 
 def _stopped(work: Work, level: Level, rule: Rule, watch: Watch) -> bool:

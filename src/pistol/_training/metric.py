@@ -58,6 +58,7 @@ class Ways(NamedTuple):
     scalers: Sequence[Any]
     rule: Rule
     most: int
+    numbers: list[int] | None = None  # of the candidates that take part; None: all
 
     @property
     def metrics(self) -> int:
@@ -74,7 +75,9 @@ class Ways(NamedTuple):
         """A race in one scaling."""
         scaler = self.scalers[number]
         scaled = self.data._replace(X=onwards(self.data.X, self.scalers[0], scaler))
-        racers = _racers(self.contest, self.family, scaled, scaler, self.rule)
+        racers = _racers(
+            self.contest, self.family, scaled, scaler, self.rule, numbers=self.numbers
+        )
         for leader in self.contest.race(racers, self.short):
             yield Level(leader, racers, scaler, scaled)
 
@@ -142,8 +145,7 @@ def _metrics(
     for number in range(rounds):
         scout = next(racer for racer in racers if racer.number == family.scout)
         weights = _learn_weights(contest, family, scout, weights, level.scaler)
-        leading = sorted(racers, key=lambda racer: racer.best)[:LEADING]
-        numbers = sorted({scout.number, *(racer.number for racer in leading)})
+        numbers = sorted({scout.number, *leading(racers)})
         racers = _racers(contest, family, level.data, level.scaler, rule, weights, numbers)
         before = _loss(best)
         for leader in contest.race(racers, most):
@@ -152,6 +154,12 @@ def _metrics(
         best = _better(found, best)
         if not _promising(number, leader.best, before):
             break
+
+
+def leading(racers: list[Racer]) -> list[int]:
+    """The numbers of the best candidates."""
+    best = sorted(racers, key=lambda racer: racer.best)[:LEADING]
+    return sorted(racer.number for racer in best)
 
 
 def _promising(number: int, loss: float, least: float) -> bool:
