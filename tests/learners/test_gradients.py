@@ -57,7 +57,9 @@ def test_a_slope_is_the_derivative_of_its_kernel(kernel, seed):
 @few
 @given(seed=seeds, most=st.floats(0.1, 3.0))
 def test_exact_gradients_know_that_rows_far_out_are_shortened(seed, most):
-    kernels = tuple(get_kernel("bounded_poly", 0.5, m, c) for m in range(4) for c in (most, 2 * most))
+    kernels = tuple(
+        get_kernel("bounded_poly", 0.5, m, c) for m in range(4) for c in (most, 2 * most)
+    )
     model, A, h = model_of(seed, kernels=(*kernels, *KERNELS)), 2 * rows(seed + 1, 3), 1e-6
     G = gradients_of(model, exact=True)(A)
     for i in range(A.shape[1]):

@@ -10,6 +10,7 @@ from pistol._data.metric import Weighted
 from pistol._data.steps import Stepped
 from pistol._training import batch
 from pistol._training.kernel_family import KernelFamily
+from pistol._training.metric import LEADING
 from pistol._training.plan import Limits
 
 SMALL = Limits(few=400, sample=120, cell=60, trial=True)
@@ -40,16 +41,18 @@ def test_the_races_are_on_the_sample_and_on_all_rows(problem, monkeypatch):
     estimator, X, y = problem
     seen, race = [], batch._race
 
-    def noted(work, plan, watch):
-        seen.append((len(work.rounds.rows), work.problem.family))
-        return race(work, plan, watch)
+    def noted(work, plan, watch, numbers=None):
+        seen.append((len(work.rounds.rows), work.problem.family, numbers))
+        return race(work, plan, watch, numbers)
 
     monkeypatch.setattr(batch, "_race", noted)
     model = estimator.fit(X, y)
-    (few, first), (many, second) = seen
+    (few, first, every), (many, second, leading) = seen
     assert (few, many) == (SMALL.sample, N)
     assert first.metric
     assert first.scaling is True
+    assert every is None
+    assert len(leading) == LEADING
     assert not second.metrics(X), "the metric is chosen already"
     assert model.fitted_.family == first, "learning goes on with the family that was asked for"
     assert model.t_ == N * model.passes_

@@ -75,7 +75,8 @@ def _shuffled(
         return watch.end(_race(work, plan.race, watch).fitted)
     chosen, work = race_on_sample(work, plan.race)
     if plan.cell:
-        return watch.end(learn_cells(work, chosen.number, chosen.fitted.passes, plan, watch))
+        passes = chosen.fitted.passes
+        return watch.end(learn_cells(work, chosen.number, chosen.leading, passes, plan, watch))
     passes = max(1, min(chosen.fitted.passes, plan.passes))
     watch.begin(passes * (plan.orders or 1))
     return watch.end(_orders(work, chosen.candidate, plan.orders or 1, passes, watch, True))
@@ -188,9 +189,7 @@ def error_of(work: Work, ways: Ways, best: Racer) -> float | None:
     return mean_error(work.problem.task, best.held_out, V, rounds.r, work.blank.targets)
 
 
-def _race(
-    work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None = None
-) -> Chosen:
+def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None = None) -> Chosen:
     """A race between all candidates or some, and the shuffled orders of all rows that follow it."""
     data, family, task = work.data, work.problem.family, work.problem.task
     seed = work.seed()

@@ -6,7 +6,7 @@ number of passes for all cells, at the size at which they are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -24,12 +24,11 @@ from .._learners.trees import Tree, grow_tree
 from .families import Candidate, Data
 from .fitted import Fitted, Online, learned_before
 from .plan import Plan
-from .race import Contest, Folds, Racer, assign_folds, learn_passes, shuffled_pass
+from .race import EARLY, Contest, Folds, Racer, assign_folds, learn_passes, shuffled_pass
 from .tasks import mean_error
 from .watch import Watch
 from .work import Work, all_passes
 
-PROBES = 1  # cells in which kernels and passes are chosen
 FULL = 2  # shuffled orders of the base
 FOLDS = 3
 TURN = 4  # cells per thread between two looks at callbacks
@@ -96,7 +95,7 @@ def _centre(Z: Any) -> Array:
 
 
 class Chosen(NamedTuple):
-    """What rows of a few cells have chosen."""
+    """What rows of a cell have chosen for all cells."""
 
     number: int
     passes: int
@@ -104,14 +103,19 @@ class Chosen(NamedTuple):
     error: float | None  # on held-out rows
 
 
-def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
-    """The base, with this candidate and so many passes, and one learner for each cell of some trees."""
+def learn_cells(
+    work: Work, number: int, leading: list[int], passes: int, plan: Plan, watch: Watch
+) -> Fitted:
+    """The base and one learner for each cell of some trees.
+
+    The base has this candidate and so many passes. Cells have one of the leading candidates.
+    """
     seed, trees, online = work.seed(), plan.orders or 1, Online()
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground = _ground(work, number, passes, plan, seed, threads)
         planted = [ground.tree(seed + tree) for tree in range(trees)]
         cells = ground.cells(planted[0])
-        best = _race(ground, _probes(ground, cells, seed), plan, seed, threads)
+        best = race_in_cell(ground, probe(ground, cells), leading, plan, seed, threads)
         watch.begin(trees)
         learners: list[Any] = []
         now = partial(
@@ -227,90 +231,38 @@ def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk) -> Online:
 # The choice of kernels and passes
 
 
-class CellsRun:
-    """Runs in some cells as one, on their rows one cell after the other."""
-
-    def __init__(self, runs: Sequence[GramRun], starts: Array) -> None:
-        self.runs, self.starts = (
-            runs,
-            starts,
-        )  # where the rows of each cell begin, and where all end
-
-    @property
-    def alpha(self) -> Array:
-        """Sums of the sizes of gradients."""
-        return np.stack([run.alpha for run in self.runs])
-
-    def _each(self, at: Array) -> list[tuple[int, GramRun, Array]]:
-        """The cells of some rows: where they begin, their run, and which of the rows are theirs."""
-        cell = np.searchsorted(self.starts, at, side="right") - 1
-        return [(self.starts[c], run, np.flatnonzero(cell == c)) for c, run in enumerate(self.runs)]
-
-    def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
-        """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
-        P = np.zeros((len(order), V.shape[1]))
-        for start, run, own in self._each(order):
-            targets, its = V[start : start + run.Z.shape[0]], order[own] - start
-            P[own] = run.learn(
-                targets, its, r[own], None if ends is None else np.searchsorted(own, ends)
-            )
-        return P
-
-    def scores(self, at: Array) -> Array:
-        """f̄ at the rows with these numbers."""
-        out = np.zeros((len(at), self.runs[0].coef.shape[1]))
-        for start, run, own in self._each(at):
-            out[own] = run.scores(at[own] - start)
-        return out
-
-    def expansion(self) -> Any:
-        """None: no metric is learned from cells."""
-
-    def snapshot(self) -> Any:
-        """None: nothing goes on from here."""
-
-    def learner(self, kept: Any = None) -> Any:
-        """None: all cells are learned again, without held-out rows."""
+def probe(ground: Ground, cells: list[Array]) -> Cell:
+    """The cell with the most rounds that the base has not learned; the largest where it knows all."""
+    unknown = [int((~ground.known[ground.order.rows[own]]).sum()) for own in cells]
+    largest = max(range(len(cells)), key=lambda i: (unknown[i], len(cells[i])))
+    return ground.cell(cells[largest])
 
 
-def _probes(ground: Ground, cells: list[Array], seed: int | tuple[int, ...]) -> list[Cell]:
-    """Some cells, those with rows that the base has not learned first."""
-    order = np.random.default_rng(seed).permutation(len(cells))
-    unknown = [(~ground.known[ground.order.rows[cells[i]]]).any() for i in order]
-    ranked = order[np.argsort(~np.array(unknown), kind="stable")]
-    return [ground.cell(cells[i]) for i in ranked[:PROBES]]
-
-
-def _race(ground: Ground, probes: list[Cell], plan: Plan, seed: int, threads: Workers) -> Chosen:
-    """Which candidate, and how many passes, have the least loss on held-out rows of these cells."""
-    task, rule = ground.work.problem.task, ground.rule
-    starts = np.concatenate([[0], np.cumsum([len(cell.rows) for cell in probes])])
-    rows = np.concatenate([cell.rounds.rows + start for cell, start in zip(probes, starts)])
-    r = np.concatenate([cell.rounds.r for cell in probes])
-    mixed = np.random.default_rng(seed).permutation(len(rows))
-    rounds = Rounds(read_only(rows[mixed]), read_only(r[mixed]))
-    Y = read_only(np.concatenate([cell.data.Y for cell in probes]))
+def race_in_cell(
+    ground: Ground, cell: Cell, numbers: list[int], plan: Plan, seed: int, threads: Workers
+) -> Chosen:
+    """The candidate, of these, and the passes with the least loss on held-out rows of a cell."""
+    task, rule, Y = ground.work.problem.task, ground.rule, cell.data.Y
+    mixed = np.random.default_rng(seed).permutation(len(cell.rounds.rows))
+    rounds = Rounds(read_only(cell.rounds.rows[mixed]), read_only(cell.rounds.r[mixed]))
     V = read_only(Y[rounds.rows])
     folds = Folds(rounds, assign_folds(task.groups(V), rounds.r, FOLDS), FOLDS, seed)
     # a row that the base has learned says nothing about rows to come
-    known = ground.known[np.concatenate([cell.rows for cell in probes])][rounds.rows]
+    known = ground.known[cell.rows][rounds.rows]
     counted = rounds.r if known.all() else np.where(known, 0.0, rounds.r)
     contest = Contest(Y, folds, task.held_out_loss(V, counted, rule), threads)
-    racers = _racers(ground, probes, starts, threads)
-    *_, best = contest.race(racers, plan.passes)
+    *_, best = contest.race(_racers(ground, cell, numbers, threads), plan.passes, EARLY)
     T = task.temperature(best.held_out, V, counted)
     error = mean_error(task, best.held_out, V, counted, ground.work.blank.targets)
     return Chosen(best.number, best.passes, T, error)
 
 
-def _racers(ground: Ground, probes: list[Cell], starts: Array, threads: Workers) -> list[Racer]:
-    """All candidates on all folds; kernel values are computed once for all of them."""
-    makers: list[list[Callable[[], GramRun]]] = []
-    for cell in probes:
-        candidates = cell.candidates(ground.work)
-        gram = Gram(cell.data.X, [kernel for each in candidates for kernel in each], threads)
-        makers.append([partial(_run, ground, cell, gram, kernels) for kernels in candidates])
+def _racers(ground: Ground, cell: Cell, numbers: list[int], threads: Workers) -> list[Racer]:
+    """These candidates on all folds; kernel values are computed once for all of them."""
+    candidates = cell.candidates(ground.work)
+    some = [candidates[number] for number in numbers]
+    gram = Gram(cell.data.X, [kernel for each in some for kernel in each], threads)
     return [
-        Racer(number, [CellsRun([make() for make in each], starts) for _ in range(FOLDS)])
-        for number, each in enumerate(zip(*makers, strict=True))
+        Racer(number, [_run(ground, cell, gram, kernels) for _ in range(FOLDS)])
+        for number, kernels in zip(numbers, some, strict=True)
     ]

@@ -75,9 +75,7 @@ class Ways(NamedTuple):
         """A race in one scaling."""
         scaler = self.scalers[number]
         scaled = self.data._replace(X=onwards(self.data.X, self.scalers[0], scaler))
-        racers = _racers(
-            self.contest, self.family, scaled, scaler, self.rule, numbers=self.numbers
-        )
+        racers = _racers(self.contest, self.family, scaled, scaler, self.rule, numbers=self.numbers)
         for leader in self.contest.race(racers, self.short):
             yield Level(leader, racers, scaler, scaled)
 

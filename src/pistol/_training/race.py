@@ -116,17 +116,18 @@ class Contest(NamedTuple):
     loss: Callable[[Array], float]  # of scores of all rounds, each by the fold that held it out
     threads: Workers
 
-    def race(self, racers: list[Racer], most: int) -> Iterator[Racer]:
+    def race(self, racers: list[Racer], most: int, least: int = 0) -> Iterator[Racer]:
         """Let all candidates learn and yield the best so far after each doubling of the passes.
 
-        Those that fall behind, and those that do not improve any more, stop early.
+        Those that fall behind stop early, and so do those that do not improve any more, after the
+        least number of passes.
         """
         mark = max(racer.done for racer in racers)
-        racing = _going_on(racers, mark, most)
+        racing = _going_on(racers, mark, most, least)
         while racing:
             mark = max(1, 2 * mark)
             self.go_on(racing, mark)
-            racing = _going_on(racing, mark, most)
+            racing = _going_on(racing, mark, most, least)
             yield min(racers, key=lambda racer: racer.best)
 
     def go_on(self, racers: list[Racer], mark: int) -> None:
@@ -142,9 +143,13 @@ class Contest(NamedTuple):
             _judge(racer, results[number * k : (number + 1) * k], self.folds, self.loss, mark)
 
 
-def _going_on(racers: list[Racer], mark: int, most: int) -> list[Racer]:
+def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Racer]:
     """Those that learn on after so many passes, best first."""
-    racing = [racer for racer in racers if racer.done == mark < most and racer.improving]
+    racing = [
+        racer
+        for racer in racers
+        if racer.done == mark < most and (racer.improving or (mark < least and not racer.still))
+    ]
     return sorted(racing, key=lambda racer: racer.best)[: SURVIVORS.get(mark)]
 
 

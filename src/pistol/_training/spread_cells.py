@@ -20,11 +20,14 @@ from .._data.ordering import as_given, fingerprints, shuffled
 from .._learners import Cells, Dual, Rule
 from .._learners.cells import members
 from .._learners.trees import Tree, grafted, grow_tree
-from .cells import PROBES, Cell, Chosen, Ground, _probes, _race, _then, learn_cell
+from . import cells
+from .cells import Cell, Chosen, Ground, _then, learn_cell
 from .families import Data, stacked
 from .fitted import Fitted, Online, joined
 from .spread_choice import Shared, compact
 from .work import Problem, Work
+
+PROBED = 3  # groups whose largest cells are looked at before all cells are learned
 
 
 class Rows(NamedTuple):
@@ -85,8 +88,8 @@ def _seed(shared: Shared, tree: int, group: int) -> tuple[int, ...]:
 
 def probe(shared: Shared, group: int, parts: Sequence[Rows]) -> tuple[Cell, Array]:
     """A cell of a group of the first tree, and which of its rows the base has learned."""
-    ground, seed = _as_ground(shared, together(parts)), _seed(shared, 0, group)
-    cell = _probes(ground, ground.cells(grow_tree_of(ground, seed)), seed)[0]
+    ground = _as_ground(shared, together(parts))
+    cell = cells.probe(ground, ground.cells(grow_tree_of(ground, _seed(shared, 0, group))))
     return cell, ground.known[cell.rows]
 
 
@@ -98,23 +101,18 @@ def grow_tree_of(ground: Ground, seed: tuple[int, ...]) -> Tree:
 
 
 def probed(shared: Shared, groups: int) -> list[int]:
-    """The groups that a cell each is taken from to choose for all."""
+    """The groups whose largest cells are looked at; one of these cells chooses for all."""
     order = np.random.default_rng(shared.seed).permutation(groups)
-    return [int(group) for group in order[:PROBES]]
+    return [int(group) for group in order[:PROBED]]
 
 
 def choose_in_cells(shared: Shared, probes: Sequence[tuple[Cell, Array]]) -> Chosen:
-    """Kernels and passes with the least loss on held-out rows of some cells."""
-    starts = np.cumsum([0, *(len(known) for _, known in probes)])
-    cells = [
-        cell._replace(rows=np.arange(lo, lo + len(cell.rows)))
-        for (cell, _), lo in zip(probes, starts)
-    ]
-    data = cells[0].data
-    rows = Rows(data, cells[0].start, np.concatenate([known for _, known in probes]))
-    ground = _as_ground(shared, rows)
+    """Kernels and passes with the least loss on held-out rows of the cell that has the most of them."""
+    cell, known = max(probes, key=lambda one: int((~one[1]).sum()))
+    cell = cell._replace(rows=np.arange(len(cell.rows)))
+    ground = _as_ground(shared, Rows(cell.data, cell.start, known))
     with workers(1) as threads, one_blas_thread():
-        return _race(ground, cells, shared.plan, shared.seed, threads)
+        return cells.race_in_cell(ground, cell, shared.leading, shared.plan, shared.seed, threads)
 
 
 def learn_group(
