@@ -45,7 +45,7 @@ for _, record in made.buffer:
 ORDER = {"find_extremes", "set_ranges", "sum_places", "set_keys", "add_hashes"}
 ROWS = ORDER | {"look", "add_squares", "scale_rows"}
 SCORES = {"total_loss"}
-KERNELS = {"bounded_poly", "gaussian", "exponential", "learn_gram", "expand_gram"}
+KERNELS = {"bounded_poly", "gaussian", "exponential", "learn_gram", "expand_gram", "add_slopes"}
 
 
 def output(code, *arguments, **environment):
