@@ -333,9 +333,10 @@ def _share(entries, vals, bias, r, t):
     return sqrt(t / entries[ENTRIES]) if entries[ENTRIES] > 0.0 else 1.0
 
 
-@plain(fastmath={"contract"})
-def _dot_weights(Z, cols, vals, bias, weight, growth, a, b, L, wide):
+@plain(forceinline=True, fastmath={"contract"})
+def _dot_weights(state, j, cols, vals, bias, weight, growth, a, b, L, wide):
     """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first."""
+    Z = state[j]
     d = np.uintp(len(Z) - 1)  # as those of features: `set_unit` is compiled once
     if bias > Z[d, M]:
         set_unit(Z, d, bias, weight, growth, a, b, L)
@@ -350,10 +351,11 @@ def _dot_weights(Z, cols, vals, bias, weight, growth, a, b, L, wide):
     return p
 
 
-@plain(fastmath={"contract"})
-def _move_weights(Z, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c):
+@plain(forceinline=True, fastmath={"contract"})
+def _move_weights(state, j, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c):
     """Line 8 of one output, and line 4 of the round in which each feature is seen next."""
-    d, m = np.uintp(len(Z) - 1), len(cols)
+    Z, m = state[j], len(cols)
+    d = np.uintp(len(Z) - 1)
     for n in range(m):
         f = np.uintp(cols[n])
         _settle(Z, f, now)
@@ -398,13 +400,13 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
         if growth == SHARED:
             b = rule.b[0] * _share(state[0, -1], vals, bias, r[k], S.t[0, 0])
         for j in range(len(state)):
-            P[k, j] += _dot_weights(state[j], cols, vals, bias, weight, growth, a, b, L, wide)
+            P[k, j] += _dot_weights(state, j, cols, vals, bias, weight, growth, a, b, L, wide)
         gradients(rounds, rule, k, P, z, s)
         now = S.weight[0, 0]
         for j in range(len(state)):
             if s[j] != 0.0:
                 _move_weights(
-                    state[j], cols, vals, bias, s[j], now, growth, a, b, L, h_sq, alpha, c
+                    state, j, cols, vals, bias, s[j], now, growth, a, b, L, h_sq, alpha, c
                 )
 
 
