@@ -75,8 +75,7 @@ def _shuffled(
         return watch.end(_race(work, plan.race, watch).fitted)
     chosen, work = race_on_sample(work, plan.race)
     if plan.cell:
-        passes = chosen.fitted.passes
-        return watch.end(learn_cells(work, chosen.number, chosen.leading, passes, plan, watch))
+        return watch.end(learn_cells(work, chosen.number, chosen.fitted.passes, plan, watch))
     passes = max(1, min(chosen.fitted.passes, plan.passes))
     watch.begin(passes * (plan.orders or 1))
     return watch.end(_orders(work, chosen.candidate, plan.orders or 1, passes, watch, True))

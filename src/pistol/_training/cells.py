@@ -103,19 +103,14 @@ class Chosen(NamedTuple):
     error: float | None  # on held-out rows
 
 
-def learn_cells(
-    work: Work, number: int, leading: list[int], passes: int, plan: Plan, watch: Watch
-) -> Fitted:
-    """The base and one learner for each cell of some trees.
-
-    The base has this candidate and so many passes. Cells have one of the leading candidates.
-    """
+def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
+    """The base, with this candidate and so many passes, and one learner for each cell of some trees."""
     seed, trees, online = work.seed(), plan.orders or 1, Online()
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground = _ground(work, number, passes, plan, seed, threads)
         planted = [ground.tree(seed + tree) for tree in range(trees)]
         cells = ground.cells(planted[0])
-        best = race_in_cell(ground, probe(ground, cells), leading, plan, seed, threads)
+        best = race_in_cell(ground, probe(ground, cells), plan, seed, threads)
         watch.begin(trees)
         learners: list[Any] = []
         now = partial(
@@ -238,10 +233,8 @@ def probe(ground: Ground, cells: list[Array]) -> Cell:
     return ground.cell(cells[largest])
 
 
-def race_in_cell(
-    ground: Ground, cell: Cell, numbers: list[int], plan: Plan, seed: int, threads: Workers
-) -> Chosen:
-    """The candidate, of these, and the passes with the least loss on held-out rows of a cell."""
+def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Workers) -> Chosen:
+    """The candidate and the number of passes with the least loss on held-out rows of a cell."""
     task, rule, Y = ground.work.problem.task, ground.rule, cell.data.Y
     mixed = np.random.default_rng(seed).permutation(len(cell.rounds.rows))
     rounds = Rounds(read_only(cell.rounds.rows[mixed]), read_only(cell.rounds.r[mixed]))
@@ -251,18 +244,17 @@ def race_in_cell(
     known = ground.known[cell.rows][rounds.rows]
     counted = rounds.r if known.all() else np.where(known, 0.0, rounds.r)
     contest = Contest(Y, folds, task.held_out_loss(V, counted, rule), threads)
-    *_, best = contest.race(_racers(ground, cell, numbers, threads), plan.passes, EARLY)
+    *_, best = contest.race(_racers(ground, cell, threads), plan.passes, EARLY)
     T = task.temperature(best.held_out, V, counted)
     error = mean_error(task, best.held_out, V, counted, ground.work.blank.targets)
     return Chosen(best.number, best.passes, T, error)
 
 
-def _racers(ground: Ground, cell: Cell, numbers: list[int], threads: Workers) -> list[Racer]:
-    """These candidates on all folds; kernel values are computed once for all of them."""
+def _racers(ground: Ground, cell: Cell, threads: Workers) -> list[Racer]:
+    """All candidates on all folds; kernel values are computed once for all of them."""
     candidates = cell.candidates(ground.work)
-    some = [candidates[number] for number in numbers]
-    gram = Gram(cell.data.X, [kernel for each in some for kernel in each], threads)
+    gram = Gram(cell.data.X, [kernel for each in candidates for kernel in each], threads)
     return [
         Racer(number, [_run(ground, cell, gram, kernels) for _ in range(FOLDS)])
-        for number, kernels in zip(numbers, some, strict=True)
+        for number, kernels in enumerate(candidates)
     ]

@@ -112,7 +112,7 @@ def choose_in_cells(shared: Shared, probes: Sequence[tuple[Cell, Array]]) -> Cho
     cell = cell._replace(rows=np.arange(len(cell.rows)))
     ground = _as_ground(shared, Rows(cell.data, cell.start, known))
     with workers(1) as threads, one_blas_thread():
-        return cells.race_in_cell(ground, cell, shared.leading, shared.plan, shared.seed, threads)
+        return cells.race_in_cell(ground, cell, shared.plan, shared.seed, threads)
 
 
 def learn_group(

@@ -25,7 +25,7 @@ from .batch import error_of, moved_on, scaled_work, scalings_of, ways_of
 from .cells import learn_base
 from .families import Data
 from .fitted import Counts, Fitted
-from .metric import best_way, leading
+from .metric import best_way
 from .plan import Plan
 from .work import Problem, Setup, Work
 
@@ -54,7 +54,6 @@ class Found(NamedTuple):
     losses: tuple[float, ...]  # after each phase
     weight: Array | None  # the metric
     number: int  # of the candidate
-    leading: list[int]  # numbers of the best candidates
     passes: int
     error: float | None
 
@@ -70,7 +69,6 @@ class Shared(NamedTuple):
     seed: int
     tops: list[Tree]  # one per tree; their cells are the groups
     learned: Array  # fingerprints of the rows that the base has learned
-    leading: list[int]  # numbers of the candidates that cells choose from
 
 
 def groups_of(rounds: float, cell: int) -> int:
@@ -102,8 +100,7 @@ def search(some: Start, number: int) -> Found | None:
         for level in ways.alone(number):
             losses.append(level.best.best)
     best, weight = level.best, None if level.weights is None else mean_weights(level.weights)
-    error = error_of(work, ways, best)
-    return Found(tuple(losses), weight, best.number, leading(level.racers), best.passes, error)
+    return Found(tuple(losses), weight, best.number, best.passes, error_of(work, ways, best))
 
 
 def settled(start: Start, every: Sequence[Found | None]) -> Shared:
@@ -122,8 +119,7 @@ def settled(start: Start, every: Sequence[Found | None]) -> Shared:
     tops = [grow_tree(Z, most, np.random.default_rng((seed, t))) for t in range(plan.orders or 1)]
     some = compact(blank, start.X[known]), read_only(work.data.Y[known])
     rule = work.problem.rule(start.weight, work.size)
-    learned = np.unique(fingerprints(*some))
-    return Shared(blank, base, rule, plan, work.size, seed, tops, learned, best.leading)
+    return Shared(blank, base, rule, plan, work.size, seed, tops, np.unique(fingerprints(*some)))
 
 
 def compact(blank: Fitted, X: Any) -> Any:
