@@ -88,7 +88,7 @@ def test_the_table_of_linear_estimators_is_the_plan():
 
 def test_few_rounds():
     for limits, full in ((KERNELS, 2), (GRAM, 2), (LINEAR, 1)):
-        assert auto(600, limits) == Plan(Race(4, 256, 4), 0, 0)
+        assert auto(600, limits) == Plan(Race(5, 256, 5), 0, 0)
         assert auto(601, limits) == Plan(Race(3, 64, full), 0, 0)
 
 

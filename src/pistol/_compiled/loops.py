@@ -197,7 +197,7 @@ def play(values, m, rounds, first, rule, S, coef, u, P):
     the block are known, and its share of Σ ω c is added when it moves next.
     """
     g, J = values.g, P.shape[1]
-    outputs, c, p = np.empty((4, J)), np.empty((len(g), J)), np.empty((J, m))
+    outputs, c, p = np.empty((4, J)), np.zeros((len(g), J)), np.empty((J, m))
     z, s, since, known = outputs[0], outputs[1], outputs[2], outputs[3]
     timed = _changes_in_time(rule.potential)
     since[:], known[:] = S.weight[0, 0], 0.0  # rounds up to which predictions are known
