@@ -1,4 +1,4 @@
-"""Threads that share out tasks, and BLAS kept out of their way."""
+"""Threads that share out tasks, BLAS kept out of their way, and memory that they use again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property, lru_cache
+from math import prod
 from multiprocessing import current_process
 from threading import Lock, get_ident
 from typing import Any
+from weakref import finalize
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 MANY = 600  # rows from which threads are worth their while
@@ -100,14 +103,47 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+class Spare:
+    """Memory of large arrays that are gone, for arrays of about their size.
+
+    Memory that a process has never touched comes from the system page by page. That may take longer
+    than to compute what is written there.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.free = Lock(), list[Any]()
+
+    def array(self, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
+        """An array with any content. Its memory is spare again when the owner is gone."""
+        need = prod(shape) * np.dtype(dtype).itemsize
+        memory = self._taken(need)
+        finalize(owner, self.free.append, memory).atexit = False
+        return memory[:need].view(dtype).reshape(shape)
+
+    def _taken(self, need: int) -> Any:
+        """The smallest spare memory that is large enough, but not twice as large; or new memory."""
+        with self.lock:
+            fits = [i for i, memory in enumerate(self.free) if need <= len(memory) < 2 * need]
+            if fits:
+                return self.free.pop(min(fits, key=lambda i: len(self.free[i])))
+        return np.empty(need + need // 64, np.uint8)  # folds differ by a row
+
+
 class Workers:
     """Threads for tiles, started when there is more than one tile to share out."""
 
     def __init__(self, n_jobs: int | None, stack: ExitStack) -> None:
         if n_jobs == 0:
             raise ValueError("n_jobs == 0 has no meaning; None or -1 are all cores")
-        self.n_jobs, self.stack = n_jobs, stack
+        self.n_jobs, self.stack, self.spare = n_jobs, stack, Spare()
         self.pool: ThreadPoolExecutor | None = None
+
+    @property
+    def alone(self) -> Workers:
+        """One thread, for a task that is one of several; with the same memory."""
+        one = Workers(1, self.stack)
+        one.spare = self.spare
+        return one
 
     @cached_property
     def n(self) -> int:

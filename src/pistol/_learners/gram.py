@@ -8,7 +8,7 @@ gradient then costs next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -76,7 +76,8 @@ class Gram:
             if chain.kind != CONSTANT
         }
         self.numbers = {key: number for number, key in enumerate(starts)}
-        self.matrices = _values(list(starts.values()), Z, len(self.learned), threads)
+        new = partial(threads.spare.array, owner=self)
+        self.matrices = _values(list(starts.values()), Z, len(self.learned), threads, new)
 
     def values(self, kernels: Sequence[Kernel]) -> GramValues:
         """What the loops make the values of these kernels from, and how."""
@@ -138,10 +139,12 @@ def _key(kernel: Kernel) -> Any:
     return kernel.source, *kernel.theta.tolist()
 
 
-def _values(kernels: Sequence[Kernel], Z: Any, m: int, threads: Workers) -> Array:
+def _values(
+    kernels: Sequence[Kernel], Z: Any, m: int, threads: Workers, new: Callable[..., Array]
+) -> Array:
     """Values of each kernel at all rows and the first m, from one base; of shape (kernels, n, m).
 
-    They are kept in float32 where many are about one at most.
+    They are kept in float32 where many are about one at most. `new` makes an array.
     """
     n, known = Z.shape[0], (gaussian, exponential, laplacian, cosine, bounded_poly)
     small = all(kernel.map in known for kernel in kernels)
@@ -151,7 +154,7 @@ def _values(kernels: Sequence[Kernel], Z: Any, m: int, threads: Workers) -> Arra
     sq = sq_norms(Z)
     largest = sq.max(initial=0.0)
     Z = Z.astype(np.result_type(*(k.precision(dtype, largest) for k in kernels)), copy=False)
-    out = np.empty((len(kernels), n, m), dtype)
+    out = new((len(kernels), n, m), dtype)
 
     def stripe(at: slice) -> None:
         base = kernels[0].base(Z, Block(Z[at]), None)

@@ -186,16 +186,19 @@ def _learned(
     step = TURN * threads.n
     for lo in range(0, len(cells), step):
         some = range(lo, min(lo + step, len(cells)))
-        tasks = [partial(learn_cell, ground, cells[i], best, (*seed, i)) for i in some]
+        tasks = [
+            partial(learn_cell, ground, cells[i], best, (*seed, i), threads.alone) for i in some
+        ]
         yield list(zip(some, threads.run(tasks), strict=True))
 
 
-def learn_cell(ground: Ground, own: Array, best: Chosen, seed: tuple[int, ...]) -> Learned:
+def learn_cell(
+    ground: Ground, own: Array, best: Chosen, seed: tuple[int, ...], thread: Workers
+) -> Learned:
     """Learn these rounds of a cell."""
     cell = ground.cell(own)
     kernels = cell.candidates(ground.work)[best.number]
-    with workers(1) as threads:
-        gram = Gram(cell.data.X, kernels, threads)
+    gram = Gram(cell.data.X, kernels, thread)
     run, every = _run(ground, cell, gram, kernels), np.arange(len(cell.rounds.rows))
     passes = [shuffled_pass(cell.rounds, every, (*seed, i)) for i in range(best.passes)]
     first = learn_passes(run, cell.data.Y, passes[:1])

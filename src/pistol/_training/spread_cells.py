@@ -129,9 +129,9 @@ def learn_group(
     ground, seed = _as_ground(shared, together(parts)), _seed(shared, tree, group)
     own = grow_tree_of(ground, seed)
     centres, learners, online = [], [], Online()
-    with one_blas_thread():
+    with workers(1) as thread, one_blas_thread():
         for number, rounds in enumerate(ground.cells(own)):
-            cell, learner, first = learn_cell(ground, rounds, chosen, (*seed, number))
+            cell, learner, first = learn_cell(ground, rounds, chosen, (*seed, number), thread)
             centres.append(cell.centre)
             learners.append(learner)
             online = _then(online, ground, cell, first) if tree == 0 else online
