@@ -19,7 +19,7 @@ from pistol._training.forms import FormError, Source, Written
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits, make_plan
 from pistol._training.saved_cells import TREE
-from pistol._training.spread_choice import SCALINGS, begin_choice, search, settled
+from pistol._training.spread_choice import begin_choice, settled
 
 SMALL = Limits(few=150, sample=80, cell=60)
 MAKERS = {
@@ -253,7 +253,7 @@ def test_blocks_know_the_rows_that_the_base_has_learned(estimator, metric, monke
     n = len(block.weight)
     plan = make_plan(n, "auto", "auto", SMALL, *block.X.shape[1:], block.Y.shape[1])
     start = begin_choice(block, problem, setup, plan, Counts(n, n, 1.0), float(n), None)
-    shared = settled(start, [search(start.sample(), number) for number in range(SCALINGS)])
+    shared = settled(start)
     (first, *_) = spread_cells.split(shared, block)
     assert sum(rows.known.sum() for rows in first.values()) == SMALL.sample
 

@@ -1,5 +1,6 @@
 """Rounds of the metric: each fold learns its own, from the rows that it learns from."""
 
+from copy import copy
 from itertools import count
 
 import numpy as np
@@ -12,9 +13,10 @@ from pistol._compiled.types import read_only
 from pistol._data.metric import Weighted
 from pistol._data.ordering import Rounds
 from pistol._data.scaling import Unscaled
+from pistol._data.steps import Stepped
 from pistol._learners import Rule
 from pistol._training import batch, families, kernel_family, metric
-from pistol._training.metric import Ways, best_way
+from pistol._training.metric import Ways, leading
 from pistol._training.race import Contest, Folds
 from pistol.losses import REGRESSION_LOSSES
 
@@ -32,7 +34,8 @@ def found(monkeypatch):
 
     def levels(ways):
         for level in metric.levels(ways):
-            seen.append((ways.contest, level))
+            now = level._replace(best=copy(level.best))  # candidates go on learning
+            seen.append((ways.contest, now))
             yield level
 
     monkeypatch.setattr(batch, "levels", levels)
@@ -169,27 +172,33 @@ def stairs(n=240, seed=0):
 
 @pytest.mark.parametrize("rows", [product(n=150, useless=2), stairs()], ids=["product", "stairs"])
 @pytest.mark.parametrize("metric", [False, True])
-def test_scalings_that_race_alone_come_to_the_same(rows, metric, monkeypatch):
-    """So they may do so on several machines."""
-    given = []
-    levels = batch.levels
-    monkeypatch.setattr(batch, "levels", lambda ways: (given.append(ways), levels(ways))[1])
-    PistolRegressor(random_state=0, metric=metric, n_jobs=1).fit(*rows)
-    (ways,) = given
-    assert len(ways.scalers) == 2
-    *_, expected = levels(ways)
-    alone = [list(ways.alone(number)) for number in range(2)]
-    found = alone[best_way([[level.best.best for level in each] for each in alone])][-1]
-    assert found.best.best == expected.best.best
-    assert found.best.number == expected.best.number
-    assert found.best.passes == expected.best.passes
-    assert found.scaler is expected.scaler
-    assert_array_equal(found.best.held_out, expected.best.held_out)
+def test_the_scaling_and_the_metric_with_the_least_loss_of_all_that_were_tried_win(
+    rows, metric, found
+):
+    seen = found(PistolRegressor(random_state=0, metric=metric, n_jobs=1), *rows)
+    tried = [racer.best for _, level in seen for racer in level.racers]
+    assert seen[-1][1].best.best == min(tried)
 
 
-def test_a_scaling_that_drops_out_is_not_the_best():
-    """Far behind after the first race, or behind after that in the metric."""
-    assert best_way([(1.0, 0.9, 0.8), (1.2, 0.9, 0.7)]) == 1
-    assert best_way([(1.0, 0.9, 0.8), (1.6, 0.9, 0.7)]) == 0
-    assert best_way([(1.0, 0.9, 0.8), (1.2, 1.0, 0.7)]) == 0
-    assert best_way([(-1.0, -1.0, -1.0), (-1.0, -1.0, -1.0)]) == 0
+def test_steps_are_found():
+    model = PistolRegressor(random_state=0).fit(*stairs())
+    scaler = model.fitted_.scaler
+    scaler = scaler.scaler if isinstance(scaler, Weighted) else scaler
+    assert isinstance(scaler, Stepped)
+
+
+def test_the_scout_looks_for_metrics_alone_and_the_leaders_join_it(found):
+    """Kernel values of all candidates in all metrics would take most of the time of a fit."""
+    X, y = product(n=200, useless=6)
+    seen = found(PistolRegressor(random_state=0, n_jobs=1), X, y)
+    first = next(level for _, level in seen)
+    assert len(first.racers) == 5
+    numbers = {one.number for _, level in seen if level.weights is not None for one in level.racers}
+    assert kernel_family.KernelFamily.scout in numbers
+    assert numbers <= {kernel_family.KernelFamily.scout, *leading(first.racers)}
+
+
+def test_losses_within_a_share_of_the_least():
+    assert metric._within(0.1, [1.0, 1.05, 1.2]) == [0, 1]
+    assert metric._within(0.1, [-1.0, -0.95, -0.8]) == [0, 1]
+    assert metric._within(0.0, [2.0, 2.0]) == [0, 1]

@@ -11,7 +11,6 @@ from sklearn.base import is_classifier
 from .._data.blocks import Survey
 from .._data.targets import LogScaler
 from .._training import spread_cells as cells
-from .._training import spread_choice as choice
 from .._training import spread_linear as linear
 from .._training.fitted import Fitted
 from . import steps
@@ -61,7 +60,8 @@ def fit_blocks(run: Run, estimator: Any, given: Blocks) -> Fitted:
     else:
         _check_cells(estimator, total.rounds, limits.few)
         start = run.task("scaling", 0, steps.start_cells, estimator, limits, survey, sample)
-        fitted = _cells(run, _choice(run, estimator, start), sample, known)
+        choose = run.task("choose", 0, steps.settled, estimator, start)
+        fitted = _cells(run, choose, sample, known)
     return steps.as_plain(user, fitted)
 
 
@@ -97,16 +97,6 @@ def _check_cells(estimator: Any, rounds: int, few: int) -> None:
             f"more than {few} rows ({rounds} here) are learned in cells, with kernel='auto', "
             f"passes='auto' and orders other than 1 and None; got {', '.join(fixed)}"
         )
-
-
-def _choice(run: Run, estimator: Any, start: Any) -> Any:
-    """What the sample chooses: races in all scalings, side by side."""
-    some = run.task("some", 0, choice.Start.sample, start)
-    found = [
-        run.task("search", i, choice.search, some, i, home=home)
-        for i, home in enumerate(run.apart(choice.SCALINGS))
-    ]
-    return run.task("choose", 0, steps.settled, estimator, start, found)
 
 
 def _cells(run: Run, choose: Any, sample: Any, blocks: list[_Block]) -> Fitted:

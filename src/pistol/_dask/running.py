@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from time import sleep, time
@@ -80,16 +79,6 @@ class Run:
             there = min(found[future.key], default=None)
             places.setdefault(there, []).append(number)
         return places
-
-    def apart(self, n: int) -> list[str | None]:
-        """A worker for each of a few long tasks. Dask alone would begin them where their input is.
-
-        None where the user has said which workers to use.
-        """
-        if "workers" in get_annotations():
-            return [None] * n
-        known = self.client.nthreads()
-        return list(itertools.islice(itertools.cycle(known or [None]), n))
 
     def merged(self, name: str, merge: Callable[..., Any], parts: Sequence[Any]) -> list[Any]:
         """Fewer results of many: a few that follow each other are merged into one."""

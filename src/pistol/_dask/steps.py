@@ -135,9 +135,9 @@ def start_cells(estimator: Any, limits: Limits, survey: Survey, sample: Sample) 
     )
 
 
-def settled(estimator: Any, start: choice.Start, found: Sequence[Any]) -> Ready:
-    """What races in all scalings have chosen."""
-    return Ready(estimator, choice.settled(start, found))
+def settled(estimator: Any, start: choice.Start) -> Ready:
+    """What races on the sample have chosen."""
+    return Ready(estimator, choice.settled(start))
 
 
 def start_linear(estimator: Any, survey: Survey, sample: Sample) -> Ready:

@@ -103,14 +103,10 @@ def scaled_work(
 def race_on_sample(work: Work, race: Race) -> tuple[Chosen, Work]:
     """What a race on some of the rows has chosen, and all rows in the metric that it has found."""
     chosen = _race(work.sample(race.sample), race, None)
-    return chosen, moved_on(work, chosen.fitted.scaler, chosen.fitted.held_out_error)
-
-
-def moved_on(work: Work, scaler: Any, error: float | None) -> Work:
-    """All rows as a race on some of them has found best, and the error there."""
+    scaler, error = chosen.fitted.scaler, chosen.fitted.held_out_error
     Z = onwards(work.problem.family.compact(work.data.X), work.blank.scaler, scaler)
     blank = replace(work.blank, scaler=scaler, held_out_error=error)
-    return work._replace(data=work.data._replace(X=Z), blank=blank)
+    return chosen, work._replace(data=work.data._replace(X=Z), blank=blank)
 
 
 def _orders(
@@ -161,7 +157,7 @@ class Chosen(NamedTuple):
     fitted: Fitted
 
 
-def ways_of(
+def _ways_of(
     work: Work, plan: Race, seed: int, threads: Workers, numbers: list[int] | None = None
 ) -> Ways:
     """What a race is about: folds of all rows, the scalings to choose from, and the rule."""
@@ -172,16 +168,16 @@ def ways_of(
     rule = work.problem.rule(float(data.weight.sum()), work.size)
     loss = task.held_out_loss(read_only(data.Y[rounds.rows]), rounds.r, rule)
     contest = Contest(data.Y, folds, loss, threads)
-    return Ways(contest, work.problem.family, data, scalings_of(work), rule, plan.most, numbers)
+    return Ways(contest, work.problem.family, data, _scalings_of(work), rule, plan.most, numbers)
 
 
-def scalings_of(work: Work) -> list[Any]:
+def _scalings_of(work: Work) -> list[Any]:
     """The scalers that a race on these rows chooses from."""
     blank, data = work.blank, work.data
     return work.problem.family.scalings(data.X, data.weight, blank.scaler, blank.counts.rounds)
 
 
-def error_of(work: Work, ways: Ways, best: Racer) -> float | None:
+def _error_of(work: Work, ways: Ways, best: Racer) -> float | None:
     """The error of a candidate on held-out rows."""
     rounds = ways.contest.folds.rounds
     V = read_only(work.data.Y[rounds.rows])
@@ -193,7 +189,7 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
     data, family, task = work.data, work.problem.family, work.problem.task
     seed = work.seed()
     with workers(family.n_jobs, len(work.rounds.rows)) as threads, one_blas_thread():
-        ways = ways_of(work, plan, seed, threads, numbers)
+        ways = _ways_of(work, plan, seed, threads, numbers)
         rounds, rule = ways.contest.folds.rounds, ways.rule
         for level in levels(ways):
             if watch is not None and _stopped(work, level, rule, watch):
@@ -215,7 +211,7 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
     learners = [run.learner() for run in more]
     T = task.temperature(best.held_out, read_only(data.Y[rounds.rows]), rounds.r)
     fitted = replace(_so_far(work, level, rule), learners=learners, scaler=scaler)
-    fitted = replace(fitted, temperature=T, held_out_error=error_of(work, ways, best))
+    fitted = replace(fitted, temperature=T, held_out_error=_error_of(work, ways, best))
     return Chosen(best.number, leading(level.racers), candidate, fitted)
 
 

@@ -2,6 +2,9 @@
 
 Features in which f is steep get a larger weight, others a smaller one. Each fold learns its metric from
 the rows that it learns from, so that its held-out rows can tell whether the metric helps.
+
+All candidates race once, in the first scaling. One of them, the scout, then looks for scalings and
+metrics alone, and those that lead the race join it where it has found the best.
 """
 
 from __future__ import annotations
@@ -25,10 +28,11 @@ from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
-BEHIND = 0.5  # a scaling whose loss is larger by this share than the least finds no metric
-CLOSE = 0.1  # … and one whose loss is larger by this share takes no further passes
+# After so many metrics a scaling drops out if its loss is larger than the least by this share.
+BEHIND = (0.5, 0.05, 0.02)
+CLOSE = 0.05  # by this share losses may be larger for more candidates, and for more passes
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
-LEADING = 2  # candidates of a race that take part in the next, beside the one that shows the metric
+LEADING = 2  # candidates of the first race that join the scout
 SAMPLE = 256  # rounds at which gradients are looked at
 
 
@@ -50,7 +54,7 @@ class Level(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Races in some scalings, in three phases each. What one scaling finds depends on no other."""
+    """What there is to choose from: candidates, scalings, and a metric after the other."""
 
     contest: Contest
     family: Family
@@ -66,63 +70,113 @@ class Ways(NamedTuple):
         return self.family.metrics(self.data.X)
 
     @property
+    def several(self) -> bool:
+        """Whether there is a scaling or a metric to choose."""
+        return len(self.scalers) > 1 or self.metrics > 0
+
+    @property
     def short(self) -> int:
         """Passes of all races but the last."""
-        several = len(self.scalers) > 1 or self.metrics
-        return min(self.most, SHORT) if several else self.most
+        return min(self.most, SHORT) if self.several else self.most
 
-    def first(self, number: int) -> Iterator[Level]:
-        """A race in one scaling."""
-        scaler = self.scalers[number]
-        scaled = self.data._replace(X=onwards(self.data.X, self.scalers[0], scaler))
-        racers = _racers(self.contest, self.family, scaled, scaler, self.rule, numbers=self.numbers)
+    def first(self) -> Iterator[Level]:
+        """A race of all candidates in the first scaling."""
+        scaler = self.scalers[0]
+        racers = self.racers(scaler, self.data, None, self.numbers)
         for leader in self.contest.race(racers, self.short):
-            yield Level(leader, racers, scaler, scaled)
+            yield Level(leader, racers, scaler, self.data)
 
-    def weighted(self, level: Level) -> Iterator[Level]:
-        """Races in the metrics that a race has found."""
-        return _metrics(self.contest, self.family, level, self.rule, self.short, self.metrics)
+    def scouting(self, scaler: Any) -> Level:
+        """The scout alone in one scaling."""
+        data = self.data._replace(X=onwards(self.data.X, self.scalers[0], scaler))
+        return self.joined(Level(_nobody(), [], scaler, data), [self.family.scout])
+
+    def joined(self, level: Level, numbers: Sequence[int]) -> Level:
+        """The level with these candidates, too."""
+        new = [number for number in numbers if number not in {one.number for one in level.racers}]
+        if not new:
+            return level
+        racers = self.racers(level.scaler, level.data, level.weights, new)
+        for _ in self.contest.race(racers, self.short):
+            pass
+        racers = [*level.racers, *racers]
+        return level._replace(best=min(racers, key=lambda racer: racer.best), racers=racers)
+
+    def racers(
+        self, scaler: Any, data: Data, weights: Array | None, numbers: list[int] | None
+    ) -> list[Racer]:
+        """The candidates with these numbers, or all, on all folds; each fold in its own metric."""
+        return _racers(self.contest, self.family, data, scaler, self.rule, weights, numbers)
 
     def longer(self, level: Level) -> Iterator[Level]:
         """More passes."""
         for leader in self.contest.race(level.racers, self.most):
             yield level._replace(best=leader)
 
-    def alone(self, number: int) -> Iterator[Level]:
-        """The best of one scaling after each phase, whatever others come to."""
-        *_, level = self.first(number)
-        yield level
-        for phase in (self.weighted, self.longer):
-            *_, level = level, *phase(level)
-            yield level
+
+class Way(NamedTuple):
+    """One scaling: where the scout did best so far, and the last metric that it has tried."""
+
+    best: Level
+    loss: float  # of the scout, where it did best
+    scout: Racer
+    weights: Array | None = None
+    promising: bool = True
 
 
 def levels(ways: Ways) -> Iterator[Level]:
-    """Races in each scaling, and in the metrics that they find; yields the best so far.
-
-    The rows are scaled by the first scaler, and the others go on from there. A scaling that is far
-    behind after its first race finds no metric; one that is behind then takes no further passes.
-    """
-    tops: list[Level] = []
-    for number in range(len(ways.scalers)):
-        for level in ways.first(number):
-            yield min([*tops, level], key=_loss)
-        tops.append(level)
-    del level  # the kernel values of those that drop out are not needed any more
-    for phase, share in ((ways.weighted, BEHIND), (ways.longer, CLOSE)):
-        tops = [tops[i] for i in _within(share, list(map(_loss, tops)))]
+    """A race, scalings and metrics that the scout finds, and longer races; yields the best so far."""
+    for plain in ways.first():
+        yield plain
+    tops = [plain]
+    if ways.several:
+        for found in _scouted(ways, plain):
+            yield min([plain, *(way.best for way in found)], key=_loss)
+        near = [found[i].best for i in _within(CLOSE, [way.loss for way in found])]
+        tops += [level for level in near if level is not plain]
+        del found, near  # the kernel values of those that drop out are not needed any more
         for number, top in enumerate(tops):
-            for found in phase(top):
-                tops[number] = found
-                yield min(tops, key=_loss)
+            tops[number] = ways.joined(top, leading(plain.racers))
+            yield min(tops, key=_loss)
+    tops = sorted([tops[i] for i in _within(CLOSE, list(map(_loss, tops)))], key=_loss)[:2]
+    for number, top in enumerate(tops):
+        for longer in ways.longer(top):
+            tops[number] = longer
+            yield min(tops, key=_loss)
 
 
-def best_way(losses: Sequence[Sequence[float]]) -> int:
-    """The scaling that `levels` ends with, given the losses of each one alone after every phase."""
-    left = list(range(len(losses)))
-    for phase, share in enumerate((BEHIND, CLOSE)):
-        left = [left[i] for i in _within(share, [losses[i][phase] for i in left])]
-    return min(left, key=lambda i: losses[i][-1])
+def _scouted(ways: Ways, plain: Level) -> Iterator[list[Way]]:
+    """What the scout finds in each scaling, metric after metric."""
+    scout = next(racer for racer in plain.racers if racer.number == ways.family.scout)
+    _warm(ways.contest, scout)
+    found = [Way(plain, scout.best, scout)]
+    for scaler in ways.scalers[1:]:
+        level = ways.scouting(scaler)
+        found.append(Way(level, level.best.best, level.best))
+        yield found
+    for number in range(ways.metrics):
+        share = BEHIND[min(number, len(BEHIND) - 1)]
+        for i in _within(share, [way.loss for way in found]):
+            if found[i].promising:
+                found[i] = _next_metric(ways, found[i], number)
+                yield found
+
+
+def _next_metric(ways: Ways, way: Way, number: int) -> Way:
+    """The scout in the metric that it suggests itself."""
+    scaler = way.best.scaler
+    weights = _learn_weights(ways.contest, ways.family, way.scout, way.weights, scaler)
+    level = way.best._replace(racers=[], weights=weights)
+    level = ways.joined(level, [ways.family.scout])
+    scout, promising = level.best, _promising(number, level.best.best, way.loss)
+    if scout.best < way.loss:
+        return Way(level, scout.best, scout, weights, promising)
+    return Way(way.best, way.loss, scout, weights, promising)
+
+
+def _nobody() -> Racer:
+    """A candidate that has learned nothing, behind all others."""
+    return Racer(-1, [])
 
 
 def _within(share: float, losses: list[float]) -> list[int]:
@@ -133,25 +187,6 @@ def _within(share: float, losses: list[float]) -> list[int]:
 
 def _loss(level: Level) -> float:
     return level.best.best
-
-
-def _metrics(
-    contest: Contest, family: Family, level: Level, rule: Rule, most: int, rounds: int
-) -> Iterator[Level]:
-    """Race after race, each in the metric that the one before has found; yields the best so far."""
-    best, racers, weights = level, level.racers, level.weights
-    for number in range(rounds):
-        scout = next(racer for racer in racers if racer.number == family.scout)
-        weights = _learn_weights(contest, family, scout, weights, level.scaler)
-        numbers = sorted({scout.number, *leading(racers)})
-        racers = _racers(contest, family, level.data, level.scaler, rule, weights, numbers)
-        before = _loss(best)
-        for leader in contest.race(racers, most):
-            found = level._replace(best=leader, racers=racers, weights=weights)
-            yield _better(found, best)
-        best = _better(found, best)
-        if not _promising(number, leader.best, before):
-            break
 
 
 def leading(racers: list[Racer]) -> list[int]:
@@ -166,11 +201,6 @@ def _promising(number: int, loss: float, least: float) -> bool:
     The first may be slightly worse than none, because the second is often better than both.
     """
     return loss < least + (TOLERANCE if number == 0 else -GAIN) * abs(least)
-
-
-def _better(level: Level, other: Level) -> Level:
-    """The level with the smaller loss; the one named first if they are equal."""
-    return level if _loss(level) <= _loss(other) else other
 
 
 def _racers(
@@ -222,8 +252,7 @@ def _learn_weights(
     contest: Contest, family: Family, scout: Racer, before: Array | None, scaler: Any
 ) -> Array:
     """The metric that the gradients of a candidate suggest, for each fold."""
-    if scout.done < SHORT and not scout.still:
-        contest.go_on([scout], SHORT)
+    _warm(contest, scout)
     rounds = contest.folds.rounds
 
     def suggested(i: int, run: Any) -> Array:
@@ -237,6 +266,12 @@ def _learn_weights(
 
     tasks = [partial(suggested, i, run) for i, run in enumerate(scout.runs)]
     return np.array(contest.threads.run(tasks))
+
+
+def _warm(contest: Contest, scout: Racer) -> None:
+    """Let the scout learn as long as its gradients need, even if it fell behind."""
+    if scout.done < SHORT and not scout.still:
+        contest.go_on([scout], SHORT)
 
 
 def metric_of(window: Window, fitted: Any) -> Array:
