@@ -30,7 +30,7 @@ from .watch import Watch
 from .work import Work, all_passes
 
 FULL = 2  # shuffled orders of the base
-FOLDS = 3
+PARTS = 3  # of the cell that chooses; one is held out
 TURN = 4  # cells per thread between two looks at callbacks
 
 
@@ -242,11 +242,14 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     mixed = np.random.default_rng(seed).permutation(len(cell.rounds.rows))
     rounds = Rounds(read_only(cell.rounds.rows[mixed]), read_only(cell.rounds.r[mixed]))
     V = read_only(Y[rounds.rows])
-    folds = Folds(rounds, assign_folds(task.groups(V), rounds.r, FOLDS), FOLDS, seed)
+    # one fold is enough: a cell has thousands of rounds
+    fold = np.minimum(assign_folds(task.groups(V), rounds.r, PARTS), 1)
     # a row that the base has learned says nothing about rows to come
     known = ground.known[cell.rows][rounds.rows]
-    counted = rounds.r if known.all() else np.where(known, 0.0, rounds.r)
-    contest = Contest(Y, folds, task.held_out_loss(V, counted, rule), threads)
+    held_out = np.where(fold == 0, rounds.r, 0.0)
+    counted = held_out if known[fold == 0].all() else np.where(known, 0.0, held_out)
+    loss = task.held_out_loss(V, counted, rule)
+    contest = Contest(Y, Folds(rounds, fold, 1, seed), loss, threads)
     *_, best = contest.race(_racers(ground, cell, threads), plan.passes, EARLY)
     T = task.temperature(best.held_out, V, counted)
     error = mean_error(task, best.held_out, V, counted, ground.work.blank.targets)
@@ -254,10 +257,10 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
 
 
 def _racers(ground: Ground, cell: Cell, threads: Workers) -> list[Racer]:
-    """All candidates on all folds; kernel values are computed once for all of them."""
+    """All candidates; kernel values are computed once for all of them."""
     candidates = cell.candidates(ground.work)
     gram = Gram(cell.data.X, [kernel for each in candidates for kernel in each], threads)
     return [
-        Racer(number, [_run(ground, cell, gram, kernels) for _ in range(FOLDS)])
+        Racer(number, [_run(ground, cell, gram, kernels)])
         for number, kernels in enumerate(candidates)
     ]

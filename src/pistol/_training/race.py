@@ -19,7 +19,8 @@ from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds
 from .._learners import Chunk, Learner
 
-GAIN = 0.02  # a doubling of the passes has to bring this much, relatively
+GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
+LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
 SURVIVORS = {2: 4, 4: 3, 8: 2, 16: 1}  # after so many passes only the best so many candidates go on
 
@@ -190,7 +191,8 @@ def _judge(racer: Racer, results: list[_Passes], folds: Folds, loss: Any, mark: 
         scores[folds.fold == i] = result.scores
     value = loss(scores)
     racer.done = mark
-    racer.idle = 0 if value < (1 - GAIN) * racer.best else racer.idle + 1
+    gain = GAIN if mark < LATE else LATE_GAIN
+    racer.idle = 0 if value < (1 - gain) * racer.best else racer.idle + 1
     racer.still = not any(result.moved for result in results)
     if value < racer.best:
         racer.best, racer.passes, racer.held_out = value, mark, scores
