@@ -123,10 +123,10 @@ def test_threads_do_not_matter(estimator, fitted):
 
 def test_weight_two_is_two_copies():
     estimator = MAKERS["targets"]
-    X, y = data(estimator, 200)
-    weight = np.where(np.arange(200) < 50, 2.0, 1.0)
+    X, y = data(estimator)
+    weight = np.where(np.arange(300) < 60, 2.0, 1.0)
     weighted = clone(estimator).fit(X, y, sample_weight=weight)
-    copied = clone(estimator).fit(np.vstack([X, X[:50]]), np.append(y, y[:50]))
+    copied = clone(estimator).fit(np.vstack([X, X[:60]]), np.append(y, y[:60]))
     assert_nearer_than_another_seed(weighted, copied, X, y)
 
 
