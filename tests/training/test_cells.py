@@ -18,6 +18,7 @@ from pistol._training.fitted import Counts
 from pistol._training.forms import FormError, Source, Written
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits, make_plan
+from pistol._training.race import Racer
 from pistol._training.saved_cells import TREE
 from pistol._training.spread_choice import begin_choice, settled
 
@@ -287,3 +288,12 @@ def test_a_forged_tree_is_refused(fitted):
     written = Written()
     again = TREE.read(TREE.write(tree, written), Source(written.arrays, sizes))
     assert_array_equal(again.children, tree.children)
+
+
+def test_of_sums_that_are_as_good_the_simplest_is_chosen():
+    candidates = [(None,) * 2, (None,) * 8, (None,) * 3]
+    for losses, best in (((1.2, 1.0, 1.005), 2), ((1.009, 1.0, 1.2), 0), ((2.0, 1.0, 1.02), 1)):
+        racers = [Racer(i, [], best=loss) for i, loss in enumerate(losses)]
+        assert _cells._simplest(racers, candidates).number == best
+    same = [Racer(0, [], best=1.001), Racer(2, [], best=-1.0), Racer(2, [], best=-1.001)]
+    assert _cells._simplest(same, candidates) is same[2]

@@ -31,6 +31,7 @@ from .work import Work, all_passes
 
 FULL = 2  # shuffled orders of the base
 PARTS = 3  # of the cell that chooses; one is held out
+TIE = 0.01  # a loss that is larger by this share is as good
 TURN = 4  # cells per thread between two looks at callbacks
 
 
@@ -250,15 +251,30 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     counted = held_out if known[fold == 0].all() else np.where(known, 0.0, held_out)
     loss = task.held_out_loss(V, counted, rule)
     contest = Contest(Y, Folds(rounds, fold, 1, seed), loss, threads)
-    *_, best = contest.race(_racers(ground, cell, threads), plan.passes, EARLY)
+    candidates = cell.candidates(ground.work)
+    racers = _racers(ground, cell, candidates, threads)
+    for _ in contest.race(racers, plan.passes, EARLY):
+        pass
+    best = _simplest(racers, candidates)
     T = task.temperature(best.held_out, V, counted)
     error = mean_error(task, best.held_out, V, counted, ground.work.blank.targets)
     return Chosen(best.number, best.passes, T, error)
 
 
-def _racers(ground: Ground, cell: Cell, threads: Workers) -> list[Racer]:
+def _simplest(racers: list[Racer], candidates: list[Candidate]) -> Racer:
+    """The sum with the fewest kernels of those with about the least loss.
+
+    Memory and the time of predictions grow with the number of kernels.
+    """
+    least = min(racer.best for racer in racers)
+    near = [racer for racer in racers if racer.best <= least + TIE * abs(least)]
+    return min(near, key=lambda racer: (len(candidates[racer.number]), racer.best))
+
+
+def _racers(
+    ground: Ground, cell: Cell, candidates: list[Candidate], threads: Workers
+) -> list[Racer]:
     """All candidates; kernel values are computed once for all of them."""
-    candidates = cell.candidates(ground.work)
     gram = Gram(cell.data.X, [kernel for each in candidates for kernel in each], threads)
     return [
         Racer(number, [_run(ground, cell, gram, kernels)])
