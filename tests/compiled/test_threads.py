@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from pistol import PistolClassifier
-from pistol._compiled.threads import MANY, Held, one_blas_thread, workers
+from pistol._compiled.threads import MANY, Held, Spare, one_blas_thread, workers
 
 
 def blas():
@@ -98,3 +98,39 @@ def test_predictions_at_once_leave_blas_as_it_was():
 def test_few_rows_have_one_thread():
     with workers(2, MANY - 1) as few, workers(2, MANY) as many:
         assert (few.n, many.n) == (1, 2)
+
+
+class Owner:
+    """Somebody who has an array."""
+
+
+def test_memory_is_used_again_when_its_owner_is_gone():
+    spare, first, second = Spare(), Owner(), Owner()
+    one = spare.array((30, 10), np.float64, first)
+    two = spare.array((30, 10), np.float64, second)
+    assert not np.shares_memory(one, two)
+    del first
+    again = spare.array((20, 7), np.float32, second)
+    assert np.shares_memory(one, again)
+    assert again.shape == (20, 7)
+    assert again.dtype == np.float32
+    assert again.flags.c_contiguous
+    assert again.flags.aligned
+
+
+def test_new_memory_takes_the_place_of_what_is_too_small():
+    spare = Spare()
+    for size in (100, 200, 300, 250, 50):
+        owner = Owner()
+        spare.array((size,), np.float64, owner)
+        del owner
+        assert len(spare.free) == 1
+    assert len(spare.free[0]) >= 8 * 300
+    spare.clear()
+    assert not spare.free
+
+
+def test_one_of_several_tasks_shares_the_memory():
+    with workers(2) as threads:
+        assert threads.alone.spare is threads.spare
+        assert threads.alone.n == 1

@@ -104,7 +104,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class Spare:
-    """Memory of large arrays that are gone, for arrays of about their size.
+    """Memory of large arrays that are gone, for new ones.
 
     Memory that a process has never touched comes from the system page by page. That may take longer
     than to compute what is written there.
@@ -121,12 +121,22 @@ class Spare:
         return memory[:need].view(dtype).reshape(shape)
 
     def _taken(self, need: int) -> Any:
-        """The smallest spare memory that is large enough, but not twice as large; or new memory."""
+        """The smallest spare memory that is large enough; otherwise new memory, in place of some.
+
+        So there are never more pieces of it than there were arrays at a time.
+        """
         with self.lock:
-            fits = [i for i, memory in enumerate(self.free) if need <= len(memory) < 2 * need]
+            fits = [i for i, memory in enumerate(self.free) if need <= len(memory)]
             if fits:
                 return self.free.pop(min(fits, key=lambda i: len(self.free[i])))
+            if self.free:
+                self.free.pop(max(range(len(self.free)), key=lambda i: len(self.free[i])))
         return np.empty(need + need // 64, np.uint8)  # folds differ by a row
+
+    def clear(self) -> None:
+        """Give all of it back to the system."""
+        with self.lock:
+            self.free.clear()
 
 
 class Workers:

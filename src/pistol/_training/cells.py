@@ -112,6 +112,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
         planted = [ground.tree(seed + tree) for tree in range(trees)]
         cells = ground.cells(planted[0])
         best = race_in_cell(ground, probe(ground, cells), plan, seed, threads)
+        threads.spare.clear()  # the cells that follow have fewer kernels
         watch.begin(trees)
         learners: list[Any] = []
         now = partial(
@@ -252,7 +253,7 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     loss = task.held_out_loss(V, counted, rule)
     contest = Contest(Y, Folds(rounds, fold, 1, seed), loss, threads)
     candidates = cell.candidates(ground.work)
-    racers = _racers(ground, cell, candidates, threads)
+    racers = _racers(ground, cell, candidates, np.unique(rounds.rows[fold > 0]), threads)
     for _ in contest.race(racers, plan.passes, EARLY):
         pass
     best = _simplest(racers, candidates)
@@ -272,10 +273,11 @@ def _simplest(racers: list[Racer], candidates: list[Candidate]) -> Racer:
 
 
 def _racers(
-    ground: Ground, cell: Cell, candidates: list[Candidate], threads: Workers
+    ground: Ground, cell: Cell, candidates: list[Candidate], learned: Array, threads: Workers
 ) -> list[Racer]:
-    """All candidates; kernel values are computed once for all of them."""
-    gram = Gram(cell.data.X, [kernel for each in candidates for kernel in each], threads)
+    """All candidates, for these rows to learn; kernel values are computed once for all of them."""
+    kernels = [kernel for candidate in candidates for kernel in candidate]
+    gram = Gram(cell.data.X, kernels, threads, learned)
     return [
         Racer(number, [_run(ground, cell, gram, kernels)])
         for number, kernels in enumerate(candidates)
