@@ -31,7 +31,7 @@ def saved_once(drawing, kind, dpi, metadata):
 
 def smaller(patch):
     """Every job of a quick run, each with less to do: what comes of it is no matter here."""
-    patch.setattr(bounds, "QUICK", {kind: (30, 30) for kind in bounds.QUICK})
+    patch.setattr(bounds, "QUICK", dict.fromkeys(bounds.QUICK, (30, 30)))
     patch.setitem(bounds.MISTAKES, True, (30, 30))
     patch.setitem(bounds.ROUNDS, True, (200, 2000, 500))
     for name, (_, *more) in bounds.TIMED.items():
