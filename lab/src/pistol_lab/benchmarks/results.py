@@ -53,7 +53,6 @@ class Size:
     tables_rows: int = 2_000  # the most rows to learn from
     encoding_rows: int = 1_000_000
     files_rows: int = 300_000  # of each data file
-    files_block: int = 20_000  # rows at a time through a pipe
     files_support: int = 100_000  # rows of the model that is loaded
     dask_gb: float = 10.0  # of a table in Parquet files
     memory_mb: int = 250  # text through a pipe; then four times as much
@@ -104,7 +103,6 @@ TOY = Size(
     tables_rows=60,
     encoding_rows=300,
     files_rows=300,
-    files_block=500,
     files_support=500,
     dask_gb=0.0002,
     memory_mb=1,
