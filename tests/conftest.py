@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import sys
 from collections import defaultdict
+from functools import wraps
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +21,7 @@ settings.load_profile("pistol")
 
 EVERY = "PISTOL_ALL" in os.environ  # every combination of the parameters of a test
 MOST = 4  # otherwise one combination of so many
-COVERED = 3  # one case of so many counts lines, which takes time
+COVERED = 6  # one case of so many counts lines, which takes as long as the test
 
 
 def pytest_collection_modifyitems(config, items):
@@ -33,10 +35,15 @@ def pytest_collection_modifyitems(config, items):
         kept = kept[::COVERED] if INTERPRETED else kept  # these are run for their lines alone
         chosen.update(kept)
         for number, item in enumerate(kept):
-            if number % COVERED and not INTERPRETED:
+            if (number % COVERED or of_others(item)) and not INTERPRETED:
                 item.add_marker(pytest.mark.no_cover)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+
+
+def of_others(item):
+    """Whether a test is one of scikit-learn's checks; they go where our own tests have been."""
+    return hasattr(item, "callspec") and "check" in item.callspec.params
 
 
 def diagonal(cases):
@@ -45,7 +52,7 @@ def diagonal(cases):
     Of the two parameters with at least k values, each goes through all remainders whatever the others
     are, so every value of every parameter is in some case.
     """
-    if not hasattr(cases[0], "callspec") or "check" in cases[0].callspec.params:
+    if not hasattr(cases[0], "callspec") or of_others(cases[0]):
         return cases  # scikit-learn's checks are different ones for each estimator
     # one column of names per decorator
     columns = list(zip(*(case.callspec._idlist for case in cases), strict=True))
@@ -54,6 +61,36 @@ def diagonal(cases):
     k = min(MOST, sizes[-2]) if len(sizes) > 1 else 1
     numbers = zip(*([all_.index(one) for one in column] for all_, column in zip(values, columns)))
     return [case for case, each in zip(cases, numbers) if sum(each) % k == 0]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_uncounted(request):
+    """Pictures are drawn without counting lines: they are matplotlib's, and it takes as long again."""
+    manager = request.config.pluginmanager.getplugin("_cov")
+    if not getattr(manager, "_started", False):
+        yield
+        return
+    from matplotlib.figure import Figure
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", uncounted(Figure.savefig, manager.cov_controller))
+        yield
+
+
+def uncounted(function, counter):
+    """A function of others during which no lines are counted."""
+
+    @wraps(function)
+    def call(*args, **kwargs):
+        if sys.gettrace() is None:  # nobody counts
+            return function(*args, **kwargs)
+        counter.pause()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            counter.resume()
+
+    return call
 
 
 KERNEL = {

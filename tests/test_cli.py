@@ -17,6 +17,8 @@ from pistol.cli import app
 def test_demo_trains_all_methods_and_writes_a_picture(tmp_path, monkeypatch):
     monkeypatch.setattr(_demo, "C_GRID", [1, 10])  # with all points the search takes half a minute
     monkeypatch.setattr(_demo, "ALPHAS", [1e-4])
+    X, y = _demo.load_digits(return_X_y=True)
+    monkeypatch.setattr(_demo, "load_digits", lambda **_: (X[:400], y[:400]))
     picture = tmp_path / "demo.png"
     result = CliRunner().invoke(app, ["demo", "--picture", str(picture)])
     assert result.exit_code == 0, result.output

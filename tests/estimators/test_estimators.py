@@ -19,7 +19,7 @@ from pistol import (
     PistolRegressor,
 )
 
-few = settings(max_examples=8, deadline=None)
+few = settings(max_examples=settings.default.max_examples // 2, deadline=None)
 BORDERS = st.sets(st.integers(1, 39), max_size=5)
 SEEDS = st.integers(0, 10**6)
 FORMATS = {

@@ -26,7 +26,7 @@ from sklearn.utils import estimator_html_repr
 from pistol import LinearPistolClassifier, PistolClassifier
 from pistol.losses import CLASSIFICATION_LOSSES, Loss, d_hinge, hinge
 
-few = settings(max_examples=8, deadline=None)
+few = settings(max_examples=settings.default.max_examples // 2, deadline=None)
 KERNELS = {
     "rbf": lambda A, B: rbf_kernel(A, B, gamma=0.5),
     "laplacian": lambda A, B: laplacian_kernel(A, B, gamma=0.5),

@@ -10,6 +10,8 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from pistol_lab import cli, reproduction
+from pistol_lab.reproduction import bounds, rates
+from pistol_lab.reproduction.section7 import trials
 from pistol_lab.store import FILE, Store
 
 app = Typer()
@@ -20,8 +22,23 @@ SAVED = reproduction.report._saved
 
 
 def saved_once(drawing, kind, dpi, metadata):
-    """Pictures as SVG alone: they take most of the time, and other tests see to PNG."""
-    return SAVED(drawing, kind, dpi, metadata) if kind == "svg" else b"\x89PNG"
+    """Pictures as SVG alone, with all in its first place: other tests see to PNG and to layout."""
+    if kind != "svg":
+        return b"\x89PNG"
+    drawing.set_layout_engine("none")  # which would draw everything several times
+    return SAVED(drawing, kind, dpi, metadata)
+
+
+def smaller(patch):
+    """Every job of a quick run, each with less to do: what comes of it is no matter here."""
+    patch.setattr(bounds, "QUICK", dict.fromkeys(bounds.QUICK, (30, 30)))
+    patch.setitem(bounds.MISTAKES, True, (30, 30))
+    patch.setitem(bounds.ROUNDS, True, (200, 2000, 500))
+    for name, (_, *more) in bounds.TIMED.items():
+        patch.setitem(bounds.TIMED, name, (800, *more))
+    patch.setattr(rates.plan, "QUICK", rates.plan.QUICK._replace(J=32, octaves=11, seeds=2))
+    patch.setattr(trials, "QUICK_ROWS", (60, 100))
+    patch.setattr(trials, "WARM", 30)
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +46,11 @@ def folder(tmp_path_factory):
     """A quick run; scikit-learn's data stand in for all three, in all tests here."""
     folder = tmp_path_factory.mktemp("reproduction")
     with pytest.MonkeyPatch.context() as patch:
+        smaller(patch)
         patch.delenv("PISTOL_DATA", raising=False)
         patch.setenv("PISTOL_CACHE", str(folder / "cache"))
         patch.setattr(reproduction.report, "_saved", saved_once)
+        patch.setattr(reproduction.report, "EDGE", {})  # so it is drawn once
         result = CliRunner().invoke(app, ["--quick", "--out", str(folder)])
         assert result.exit_code == 0, result.output
         assert "report.html" in result.output

@@ -41,7 +41,7 @@ def feed(model, X, y, size=50):
 
 @four
 def test_a_change_is_followed(make):
-    n, seeds = (1600, 5) if make in LINEAR else (1900, 1)
+    n, seeds = (1600, 3) if make in LINEAR else (1900, 1)
     for seed in range(seeds):
         X, y = rows(make, seed, n, change=n // 2)
         _, plain = feed(make(), X, y)
@@ -60,7 +60,7 @@ def test_after_a_change_a_younger_learner_takes_over():
 
 @four
 def test_without_a_change_the_incumbent_stays(make):
-    n, seeds = (1500, 10) if make in LINEAR else (700, 3)
+    n, seeds = (800, 10) if make in LINEAR else (700, 3)
     stayed = [feed(make(drift=True), *rows(make, s, n), 100)[0].t_ == n for s in range(seeds)]
     assert np.mean(stayed) >= 0.9
 

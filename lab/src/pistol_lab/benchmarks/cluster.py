@@ -17,7 +17,7 @@ from ..measure import best_of
 from ..protocol import SkipError, peer
 from .results import Line, Result, Size
 
-BLOCKS, TEST = 16, 20_000
+BLOCKS = 16
 FASTER, OVERHEAD, APART = 1.7, 1.3, 0.002  # the goals
 
 
@@ -63,10 +63,10 @@ def _result(found: dict[str, Any], name: str, other: Any, size: Size) -> Result:
     )
 
 
-def rows(n: int) -> tuple[Any, Any, Any, Any]:
+def rows(n: int, tested: int) -> tuple[Any, Any, Any, Any]:
     """Rows to learn from and to test on."""
     X, y = datasets.make_classification(
-        n + TEST,
+        n + tested,
         n_features=20,
         n_informative=8,
         n_clusters_per_class=8,
@@ -107,7 +107,7 @@ def _measured(
     plain: Any, options: dict[str, Any], spread: Any, n: int, some: int, size: Size
 ) -> dict[str, Any]:
     """Times and errors of one estimator: plain, on one worker and on two; `some` rows warm it up."""
-    X, y, X_test, y_test = rows(n)
+    X, y, X_test, y_test = rows(n, size.test_rows)
 
     def timed(fit: Any) -> tuple[float, float, Sequence[Any]]:
         """The mean time, the mean error, and the models, of fits with several seeds.
@@ -175,7 +175,7 @@ def _warm(plain: Any, X: Any, y: Any) -> None:
 
 def _other(name: str, fit: Any, n: int, size: Size) -> list[Line]:
     """Another library's estimator on one worker and on two; `fit` returns what predicts."""
-    X, y, X_test, y_test = rows(n)
+    X, y, X_test, y_test = rows(n, size.test_rows)
     found = []
     for workers in (1, 2):
         with cluster(workers, size):

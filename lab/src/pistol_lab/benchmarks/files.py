@@ -28,6 +28,7 @@ from .vowpal import write
 
 FEATURES = 30
 MEGABYTE = 1e6
+BLOCK, TOY_BLOCK = 20_000, 500  # rows at a time through a pipe
 SOURCES = {
     "svm": "from svmlight text", "csv": "from CSV", "parquet": "from Parquet",
     "vw": "from Vowpal Wabbit's text", "theirs": "for Vowpal Wabbit",
@@ -99,7 +100,8 @@ def files(size: Size) -> Result:
             Line("LinearPistolClassifier from Parquet", found["parquet"][0]),
             Line("LinearPistolClassifier from Vowpal Wabbit's text", found["vw"][0]),
         ]
-        peaks = {mb: memory(mb) for mb in (size.memory_mb, 4 * size.memory_mb)}
+        block = TOY_BLOCK if size.toy else BLOCK
+        peaks = {mb: memory(mb, block) for mb in (size.memory_mb, 4 * size.memory_mb)}
         loading, seconds = model_files(folder, size)
     seen = "; ".join(f"{peak:,.0f} MB for {mb:,} MB of text" for mb, peak in peaks.items())
     used = ", ".join(f"{spent[name]:.2f} s {what}" for name, what in SOURCES.items())
@@ -159,9 +161,9 @@ def write_tables(paths: dict[str, Path], X: Any, y: Any) -> None:
     parquet.write_table(table, paths["parquet"])
 
 
-def memory(megabytes: int) -> float:
+def memory(megabytes: int, at_once: int) -> float:
     """Megabytes that `pistol train` needs at its peak for so many megabytes through a pipe."""
-    X, y = rows(20_000)
+    X, y = rows(at_once)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "block"
         write_svmlight(path, X, y)
