@@ -158,20 +158,27 @@ def _scouted(ways: Ways, plain: Level) -> Iterator[list[Way]]:
         share = BEHIND[min(number, len(BEHIND) - 1)]
         for i in _within(share, [way.loss for way in found]):
             if found[i].promising:
-                found[i] = _next_metric(ways, found[i], number)
+                # the kernel values of the last metric are not needed any more, unless it is the best
+                found[i] = _suggested(ways, found[i])
+                found[i] = _tried(ways, found[i], number)
                 yield found
 
 
-def _next_metric(ways: Ways, way: Way, number: int) -> Way:
-    """The scout in the metric that it suggests itself."""
-    scaler = way.best.scaler
-    weights = _learn_weights(ways.contest, ways.family, way.scout, way.weights, scaler)
-    level = way.best._replace(racers=[], weights=weights)
+def _suggested(ways: Ways, way: Way) -> Way:
+    """The metric that the scout suggests next."""
+    scout, scaler = way.scout, way.best.scaler
+    weights = _learn_weights(ways.contest, ways.family, scout, way.weights, scaler)
+    return way._replace(scout=_nobody(), weights=weights)
+
+
+def _tried(ways: Ways, way: Way, number: int) -> Way:
+    """The scout in the metric that it has suggested."""
+    level = way.best._replace(racers=[], weights=way.weights)
     level = ways.joined(level, [ways.family.scout])
     scout, promising = level.best, _promising(number, level.best.best, way.loss)
     if scout.best < way.loss:
-        return Way(level, scout.best, scout, weights, promising)
-    return Way(way.best, way.loss, scout, weights, promising)
+        return Way(level, scout.best, scout, way.weights, promising)
+    return way._replace(scout=scout, promising=promising)
 
 
 def _nobody() -> Racer:
