@@ -79,13 +79,23 @@ class Ground(NamedTuple):
 
     def cell(self, own: Array) -> Cell:
         """The cell with these rounds."""
-        rows, at = np.unique(self.order.rows[own], return_inverse=True)
+        rows, at = _in_order(self.order.rows[own])
         r, data = self.order.r[own], self.work.data
         Z = data.X[rows]
         centre = _centre(Z)
         weight = np.bincount(at, r, len(rows))
         inside = Data(centred(Z, centre), read_only(data.Y[rows]), weight, data.ids[rows])
         return Cell(inside, centre, self.start[rows], Rounds(read_only(at), r), rows)
+
+
+def _in_order(rows: Array) -> tuple[Array, Array]:
+    """These rows, each once, by their first round, and which of them each round is.
+
+    An order of content: the last bits of what is learned do not depend on how rows are given.
+    """
+    sorted_rows, first, at = np.unique(rows, return_index=True, return_inverse=True)
+    by_round = np.argsort(first)
+    return sorted_rows[by_round], np.argsort(by_round)[at]
 
 
 def _centre(Z: Any) -> Array:
