@@ -213,3 +213,11 @@ def test_how_a_function_is_compiled_does_not_depend_on_who_calls_it_first():
         for function in vars(module).values():
             if isinstance(function, Dispatcher):
                 assert {"fastmath", "error_model", "forceinline"} <= set(function.targetoptions)
+
+
+def test_code_with_other_flags_is_the_same():
+    """Under a profiler a loop has other flags; machine code on disk would not be found."""
+    code = test_code_with_other_flags_is_the_same.__code__
+    other = code.replace(co_flags=code.co_flags ^ 0x1000000)  # of annotations in the future
+    assert other.co_flags != code.co_flags
+    assert list(cache._parts(other)) == list(cache._parts(code))

@@ -117,8 +117,11 @@ def c_function(function: Callable[..., Any], signature: Any) -> Any:
 
 
 def _parts(code: CodeType) -> Iterator[Any]:
-    """Whatever makes a piece of code what it is, without the numbers of its lines."""
-    yield code.co_name, code.co_code, code.co_argcount, code.co_kwonlyargcount, code.co_flags
+    """Whatever makes a piece of code what it is, without the numbers of its lines.
+
+    Its flags are left out, too: a loop that is called under a profiler has other ones.
+    """
+    yield code.co_name, code.co_code, code.co_argcount, code.co_kwonlyargcount
     yield code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
