@@ -54,7 +54,7 @@ class Level(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """What there is to choose from: candidates, scalings, and a metric after the other."""
+    """What there is to choose from: candidates, scalings, and one metric after the other."""
 
     contest: Contest
     family: Family
@@ -89,18 +89,24 @@ class Ways(NamedTuple):
     def scouting(self, scaler: Any) -> Level:
         """The scout alone in one scaling."""
         data = self.data._replace(X=onwards(self.data.X, self.scalers[0], scaler))
-        return self.joined(Level(_nobody(), [], scaler, data), [self.family.scout])
+        return self.raced(scaler, data, None, [self.family.scout])
 
     def joined(self, level: Level, numbers: Sequence[int]) -> Level:
         """The level with these candidates, too."""
         new = [number for number in numbers if number not in {one.number for one in level.racers}]
         if not new:
             return level
-        racers = self.racers(level.scaler, level.data, level.weights, new)
-        for _ in self.contest.race(racers, self.short):
-            pass
-        racers = [*level.racers, *racers]
-        return level._replace(best=min(racers, key=lambda racer: racer.best), racers=racers)
+        more = self.raced(level.scaler, level.data, level.weights, new)
+        best = min(level.best, more.best, key=lambda racer: racer.best)
+        return level._replace(best=best, racers=[*level.racers, *more.racers])
+
+    def raced(
+        self, scaler: Any, data: Data, weights: Array | None, numbers: list[int] | None
+    ) -> Level:
+        """A short race of these candidates in one scaling and metric."""
+        racers = self.racers(scaler, data, weights, numbers)
+        *_, best = self.contest.race(racers, self.short)
+        return Level(best, racers, scaler, data, weights)
 
     def racers(
         self, scaler: Any, data: Data, weights: Array | None, numbers: list[int] | None
@@ -119,7 +125,7 @@ class Way(NamedTuple):
 
     best: Level
     loss: float  # of the scout, where it did best
-    scout: Racer
+    scout: Racer | None  # in the last metric, as long as its kernel values are needed
     weights: Array | None = None
     promising: bool = True
 
@@ -158,32 +164,26 @@ def _scouted(ways: Ways, plain: Level) -> Iterator[list[Way]]:
         share = BEHIND[min(number, len(BEHIND) - 1)]
         for i in _within(share, [way.loss for way in found]):
             if found[i].promising:
-                # the kernel values of the last metric are not needed any more, unless it is the best
                 found[i] = _suggested(ways, found[i])
                 found[i] = _tried(ways, found[i], number)
                 yield found
 
 
 def _suggested(ways: Ways, way: Way) -> Way:
-    """The metric that the scout suggests next."""
-    scout, scaler = way.scout, way.best.scaler
-    weights = _learn_weights(ways.contest, ways.family, scout, way.weights, scaler)
-    return way._replace(scout=_nobody(), weights=weights)
+    """The metric that the scout suggests next; unless it did best, its kernel values are given up."""
+    assert way.scout is not None
+    scaler, before = way.best.scaler, way.weights
+    weights = _learn_weights(ways.contest, ways.family, way.scout, before, scaler)
+    return way._replace(scout=None, weights=weights)
 
 
 def _tried(ways: Ways, way: Way, number: int) -> Way:
     """The scout in the metric that it has suggested."""
-    level = way.best._replace(racers=[], weights=way.weights)
-    level = ways.joined(level, [ways.family.scout])
+    level = ways.raced(way.best.scaler, way.best.data, way.weights, [ways.family.scout])
     scout, promising = level.best, _promising(number, level.best.best, way.loss)
     if scout.best < way.loss:
         return Way(level, scout.best, scout, way.weights, promising)
     return way._replace(scout=scout, promising=promising)
-
-
-def _nobody() -> Racer:
-    """A candidate that has learned nothing, behind all others."""
-    return Racer(-1, [])
 
 
 def _within(share: float, losses: list[float]) -> list[int]:
