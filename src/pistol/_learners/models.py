@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .._compiled.threads import one_blas_thread, workers
 from .._compiled.tiles import BLOCK, scores, total_scores
 from .._compiled.types import Array
 from ..kernels import Kernel, precomputed_base
+from .polynomials import Polynomial, polynomial_of
 
 IDLE = 1e-6  # a kernel of a smaller share is dropped
 VALUE = 64  # features that cost as much as what is made of a product of rows
@@ -63,6 +65,8 @@ class Expansion:
         out = np.zeros((X.shape[0], self.coef.shape[1]))
         if len(self.ids) == 0:
             return out
+        if self._polynomial is not None:
+            return self._polynomial.decide(X)
         coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
         work = X.shape[0] * len(self.ids) * (X.shape[1] + VALUE)
         with workers(self.n_jobs if work > LITTLE else 1) as threads, one_blas_thread():
@@ -72,6 +76,14 @@ class Expansion:
                 total = total_scores(self.kernels, self.rows, self.sq, coef, A, a_sq, threads)
                 out[lo : lo + BLOCK] = total.T
         return out
+
+    @cached_property
+    def _polynomial(self) -> Polynomial | None:
+        """The same function without support rows, where that is faster."""
+        return polynomial_of(self.kernels, self.rows, self.sq, self.coef)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_polynomial"}
 
     @property
     def precomputed(self) -> bool:
