@@ -2,9 +2,7 @@
 
 import os
 import pickle
-import sys
 from collections import defaultdict
-from functools import wraps
 from itertools import pairwise
 
 import numpy as np
@@ -61,36 +59,6 @@ def diagonal(cases):
     k = min(MOST, sizes[-2]) if len(sizes) > 1 else 1
     numbers = zip(*([all_.index(one) for one in column] for all_, column in zip(values, columns)))
     return [case for case, each in zip(cases, numbers) if sum(each) % k == 0]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def drawn_uncounted(request):
-    """Pictures are drawn without counting lines: they are matplotlib's, and it takes as long again."""
-    manager = request.config.pluginmanager.getplugin("_cov")
-    if not getattr(manager, "_started", False):
-        yield
-        return
-    from matplotlib.figure import Figure
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", uncounted(Figure.savefig, manager.cov_controller))
-        yield
-
-
-def uncounted(function, counter):
-    """A function of others during which no lines are counted."""
-
-    @wraps(function)
-    def call(*args, **kwargs):
-        if sys.gettrace() is None:  # nobody counts
-            return function(*args, **kwargs)
-        counter.pause()
-        try:
-            return function(*args, **kwargs)
-        finally:
-            counter.resume()
-
-    return call
 
 
 KERNEL = {
