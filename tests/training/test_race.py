@@ -10,7 +10,7 @@ from pistol import PistolClassifier, PistolRegressor
 from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
 from pistol._data.ordering import Rounds
-from pistol._training.race import SURVIVORS, Contest, Folds, Racer, assign_folds
+from pistol._training.race import SURVIVORS, Contest, Folds, Racer, assign_folds, shuffled_passes
 
 few = settings(max_examples=10, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -52,10 +52,27 @@ def test_a_fold_learns_from_what_it_does_not_hold_out(seed, k):
     rounds = Rounds(rng.integers(10, size=40), np.ones(40))
     folds = Folds(rounds, assign_folds(rng.integers(2, size=40), rounds.r, k), k, seed)
     for i in range(k):
-        both = np.concatenate([rounds.rows[folds.learned(i)], folds.held_out(i)])
+        both = np.concatenate([rounds.rows[folds.learned[i]], rounds.rows[folds.held_out[i]]])
         assert_array_equal(np.sort(both), np.sort(rounds.rows))
-    everywhere = np.concatenate([folds.held_out(i) for i in range(k)])
+    everywhere = np.concatenate([rounds.rows[folds.held_out[i]] for i in range(k)])
     assert_array_equal(np.sort(everywhere), np.sort(rounds.rows))
+
+
+@few
+@given(seed=seeds, k=st.integers(2, 4))
+def test_passes_of_a_fold_are_kept_and_follow_from_their_numbers(seed, k):
+    rounds = Rounds(np.arange(30), np.arange(30.0))
+    folds = Folds(rounds, np.arange(30) % k, k, seed)
+    for i in range(k):
+        kept = folds.passes(i, range(3))
+        assert folds.passes(i, range(3)) is kept
+        again = shuffled_passes(rounds, np.flatnonzero(np.arange(30) % k != i), (seed, i), range(3))
+        singly = [folds.passes(i, range(n, n + 1)) for n in range(3)]
+        for name in ("rows", "r", "ends"):
+            assert_array_equal(getattr(kept, name), getattr(again, name))
+        assert_array_equal(kept.rows, np.concatenate([one.rows for one in singly]))
+        assert_array_equal(kept.r, kept.rows)
+        assert_array_equal(kept.ends, np.cumsum([len(one.rows) for one in singly]))
 
 
 # The race

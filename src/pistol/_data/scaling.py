@@ -354,4 +354,6 @@ def near(a: float, b: float) -> bool:
 
 def typical_square(Z: Any, weight: Array) -> float:
     """The mean squared distance of two rows, in one pass: twice the sum of the variances."""
-    return moments_of(Z, weight).typical_square(1.0)
+    moments = Moments(Z.shape[1])
+    moments.add(Z, weight)
+    return moments.typical_square(1.0)

@@ -225,9 +225,8 @@ class GramRun:
 
     def model(self) -> Array:
         """Coefficients of f̄ so far, of shape (kernels, outputs, rows)."""
-        g = np.broadcast_to(self.coef.T, (len(self.kernels), *self.coef.T.shape))
-        b = self.rule.shares(self.kernels)
-        return self.rule.read_out(self.S, g, self.u.transpose(1, 2, 0), False, b, np.zeros(1))
+        u, b = self.u.transpose(1, 2, 0), self.rule.shares(self.kernels)
+        return self.rule.read_out(self.S, self.coef.T[None], u, False, b, np.zeros(1))
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers, the start included."""

@@ -196,7 +196,7 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
                 break
         best, scaler = level.best, level.metric()
         data = data._replace(X=onwards(data.X, work.blank.scaler, scaler))
-        candidate = family.candidates(data.X, data.weight, scaler)[best.number]
+        (candidate,) = family.candidates(data.X, data.weight, scaler, [best.number]).values()
         more = []
         if plan.full:
             (make,) = family.runs([candidate], data, rule, threads)

@@ -24,7 +24,7 @@ from .._learners.trees import Tree, grow_tree
 from .families import Candidate, Data
 from .fitted import Fitted, Online, learned_before
 from .plan import Plan
-from .race import EARLY, Contest, Folds, Racer, assign_folds, learn_passes, shuffled_pass
+from .race import EARLY, Contest, Folds, Racer, assign_folds, learn_passes, shuffled_passes
 from .tasks import mean_error
 from .watch import Watch
 from .work import Work, all_passes
@@ -44,10 +44,10 @@ class Cell(NamedTuple):
     rounds: Rounds
     rows: Array  # their numbers among all rows
 
-    def candidates(self, work: Work) -> list[Candidate]:
-        """Sums of kernels for the scale of these rows."""
+    def candidates(self, work: Work, numbers: list[int] | None = None) -> dict[int, Candidate]:
+        """Sums of kernels for the scale of these rows, all or some, by number."""
         data, family = self.data, work.problem.family
-        return family.candidates(data.X, data.weight, work.blank.scaler)
+        return family.candidates(data.X, data.weight, work.blank.scaler, numbers)
 
 
 class Ground(NamedTuple):
@@ -163,7 +163,7 @@ def learn_base(
     rows, _ = work.rows_of(plan.base)
     some, family = work.sample(plan.base), work.problem.family
     data, V = some.data, some.data.Y
-    candidate = family.candidates(data.X, data.weight, work.blank.scaler)[number]
+    (candidate,) = family.candidates(data.X, data.weight, work.blank.scaler, [number]).values()
     rule = work.problem.rule(float(data.weight.sum()), work.size)
     rounds = shuffled(some.hashes, some.rounds, 0)
     every = np.arange(len(rounds.rows))
@@ -209,13 +209,13 @@ def learn_cell(
 ) -> Learned:
     """Learn these rounds of a cell."""
     cell = ground.cell(own)
-    kernels = cell.candidates(ground.work)[best.number]
+    (kernels,) = cell.candidates(ground.work, [best.number]).values()
     gram = Gram(cell.data.X, kernels, thread)
     run, every = _run(ground, cell, gram, kernels), np.arange(len(cell.rounds.rows))
-    passes = [shuffled_pass(cell.rounds, every, (*seed, i)) for i in range(best.passes)]
-    first = learn_passes(run, cell.data.Y, passes[:1])
-    if passes[1:]:
-        learn_passes(run, cell.data.Y, passes[1:])
+    first = learn_passes(run, cell.data.Y, shuffled_passes(cell.rounds, every, seed, range(1)))
+    if best.passes > 1:
+        later = shuffled_passes(cell.rounds, every, seed, range(1, best.passes))
+        learn_passes(run, cell.data.Y, later)
     return Learned(cell, run.learner(), first)
 
 
@@ -272,7 +272,7 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     return Chosen(best.number, best.passes, T, error)
 
 
-def _simplest(racers: list[Racer], candidates: list[Candidate]) -> Racer:
+def _simplest(racers: list[Racer], candidates: dict[int, Candidate]) -> Racer:
     """The sum with the fewest kernels of those with about the least loss.
 
     Memory and the time of predictions grow with the number of kernels.
@@ -283,12 +283,11 @@ def _simplest(racers: list[Racer], candidates: list[Candidate]) -> Racer:
 
 
 def _racers(
-    ground: Ground, cell: Cell, candidates: list[Candidate], learned: Array, threads: Workers
+    ground: Ground, cell: Cell, candidates: dict[int, Candidate], learned: Array, threads: Workers
 ) -> list[Racer]:
     """All candidates, for these rows to learn; kernel values are computed once for all of them."""
-    kernels = [kernel for candidate in candidates for kernel in candidate]
+    kernels = [kernel for candidate in candidates.values() for kernel in candidate]
     gram = Gram(cell.data.X, kernels, threads, learned)
     return [
-        Racer(number, [_run(ground, cell, gram, kernels)])
-        for number, kernels in enumerate(candidates)
+        Racer(number, [_run(ground, cell, gram, kernels)]) for number, kernels in candidates.items()
     ]

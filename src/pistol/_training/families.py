@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -90,8 +90,10 @@ class Family(Protocol):
     def scaler(self, X: Any, weight: Array, sample: Sample) -> Any:
         """How the rows of a data set are scaled."""
 
-    def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
-        """What a race is between."""
+    def candidates(
+        self, Z: Any, weight: Array, scaler: Any, numbers: Iterable[int] | None = None
+    ) -> dict[int, Candidate]:
+        """What a race is between, by number: all of them, or those with these numbers."""
 
     def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
         """The candidate where there is no race."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -149,12 +149,15 @@ class KernelFamily:
             return max(self.layout.count(scaler.varies), 1)
         return _varying(scaler)
 
-    def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
-        """All sums of kernels, or the one kernel that was named."""
+    def candidates(
+        self, Z: Any, weight: Array, scaler: Any, numbers: Iterable[int] | None = None
+    ) -> dict[int, Candidate]:
+        """Sums of kernels, all or some, or the one kernel that was named."""
         if not self.auto:
-            return [self.usual(Z, weight, scaler)]
-        square = typical_square(Z, weight)
-        return [each.kernels(square, self._varying(scaler)) for each in SUMS]
+            return {0: self.usual(Z, weight, scaler)}
+        square, features = typical_square(Z, weight), self._varying(scaler)
+        some = range(len(SUMS)) if numbers is None else numbers
+        return {number: SUMS[number].kernels(square, features) for number in some}
 
     def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
         """The mixed sum, or the one kernel that was named."""

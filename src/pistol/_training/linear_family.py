@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -68,9 +68,11 @@ class LinearFamily:
         moments = moments_of(X, weight)
         return moments.scaler() if self.fit_intercept else origin_scaler(moments)
 
-    def candidates(self, Z: Any, weight: Array, scaler: Any) -> list[Candidate]:
+    def candidates(
+        self, Z: Any, weight: Array, scaler: Any, numbers: Iterable[int] | None = None
+    ) -> dict[int, Candidate]:
         """One."""
-        return [()]
+        return {0: ()}
 
     def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
         """The only one."""

@@ -33,7 +33,7 @@ BEHIND = (0.5, 0.05, 0.02)
 CLOSE = 0.05  # by this share losses may be larger for more candidates, and for more passes
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LEADING = 2  # candidates of the first race that join the scout
-SAMPLE = 256  # rounds at which gradients are looked at
+SAMPLE = 128  # rounds at which gradients are looked at
 
 
 class Level(NamedTuple):
@@ -232,7 +232,7 @@ def _racers(
                 rule,
                 contest,
                 numbers,
-                np.unique(contest.folds.rounds.rows[contest.folds.learned(i)]),
+                np.unique(contest.folds.rounds.rows[contest.folds.learned[i]]),
             )
             for i, w in enumerate(weights)
         ]
@@ -249,10 +249,9 @@ def _makers(
     learned: Array | None = None,
 ) -> dict[int, Callable[[], Run]]:
     """What makes runs of each candidate on these rows, by its number."""
-    candidates = family.candidates(data.X, data.weight, scaler)
-    numbers = list(range(len(candidates))) if numbers is None else numbers
-    some = [candidates[number] for number in numbers]
-    return dict(zip(numbers, family.runs(some, data, rule, contest.threads, learned), strict=True))
+    candidates = family.candidates(data.X, data.weight, scaler, numbers)
+    runs = family.runs(list(candidates.values()), data, rule, contest.threads, learned)
+    return dict(zip(candidates, runs, strict=True))
 
 
 def _learn_weights(
@@ -263,7 +262,7 @@ def _learn_weights(
     rounds = contest.folds.rounds
 
     def suggested(i: int, run: Any) -> Array:
-        at = contest.folds.learned(i)
+        at = contest.folds.learned[i]
         n = min(len(at), SAMPLE)
         at = at[np.arange(n) * len(at) // max(n, 1)]
         Z, r = run.Z[rounds.rows[at]], rounds.r[at]

@@ -7,9 +7,9 @@ candidate and the number of passes with the smallest loss on these rows win.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -48,6 +48,14 @@ class Run(Protocol):
         """A learner that can go on with other rows, from a snapshot if one is given."""
 
 
+class Passes(NamedTuple):
+    """Rounds of one pass after the other; `ends` tells where each of them ends."""
+
+    rows: Array
+    r: Array
+    ends: Array
+
+
 @dataclass(frozen=True)
 class Folds:
     """The rounds of a pass in an order of content, and the fold that holds out each of them."""
@@ -56,22 +64,24 @@ class Folds:
     fold: Array
     k: int
     seed: int
-    orders: dict[tuple[int, int], Rounds] = field(default_factory=dict, repr=False)
+    known: dict[tuple[int, range], Passes] = field(default_factory=dict, repr=False)
 
-    def order(self, i: int, number: int) -> Rounds:
-        """A pass of fold i: what it learns, shuffled; the same for all candidates."""
-        if (i, number) not in self.orders:
-            order = shuffled_pass(self.rounds, self.learned(i), (self.seed, i, number))
-            self.orders[i, number] = order
-        return self.orders[i, number]
+    def passes(self, i: int, numbers: range) -> Passes:
+        """Passes of fold i: what it learns, shuffled; the same for all candidates."""
+        if (i, numbers) not in self.known:
+            passes = shuffled_passes(self.rounds, self.learned[i], (self.seed, i), numbers)
+            self.known[i, numbers] = passes
+        return self.known[i, numbers]
 
-    def learned(self, i: int) -> Array:
-        """Numbers of the rounds that fold i learns from."""
-        return np.flatnonzero(self.fold != i)
+    @cached_property
+    def learned(self) -> list[Array]:
+        """Numbers of the rounds that each fold learns from."""
+        return [np.flatnonzero(self.fold != i) for i in range(self.k)]
 
-    def held_out(self, i: int) -> Array:
-        """Rows that fold i holds out, one entry per round."""
-        return read_only(self.rounds.rows[self.fold == i])
+    @cached_property
+    def held_out(self) -> list[Array]:
+        """Numbers of the rounds that each fold holds out."""
+        return [np.flatnonzero(self.fold == i) for i in range(self.k)]
 
 
 @dataclass
@@ -135,7 +145,7 @@ class Contest(NamedTuple):
         """Let these candidates learn until each has had so many passes."""
         k = self.folds.k
         tasks = [
-            partial(_passes, run, self.V, self.folds, i, range(racer.done, mark))
+            partial(_learned, run, self.V, self.folds, i, range(racer.done, mark))
             for racer in racers
             for i, run in enumerate(racer.runs)
         ]
@@ -154,7 +164,7 @@ def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Rac
     return sorted(racing, key=lambda racer: racer.best)[: SURVIVORS.get(mark)]
 
 
-class _Passes(NamedTuple):
+class _Learned(NamedTuple):
     """Some passes of one run: scores of held-out rounds, the last pass, whether anything moved."""
 
     scores: Array
@@ -162,33 +172,35 @@ class _Passes(NamedTuple):
     moved: bool
 
 
-def _passes(run: Run, V: Array, folds: Folds, i: int, passes: range) -> _Passes:
+def _learned(run: Run, V: Array, folds: Folds, i: int, numbers: range) -> _Learned:
     before = run.alpha.copy()
-    chunk = learn_passes(run, V, [folds.order(i, number) for number in passes])
-    return _Passes(run.scores(folds.held_out(i)), chunk, bool((run.alpha != before).any()))
+    chunk = learn_passes(run, V, folds.passes(i, numbers))
+    scores = run.scores(folds.rounds.rows[folds.held_out[i]])
+    return _Learned(scores, chunk, bool((run.alpha != before).any()))
 
 
-def learn_passes(run: Run, V: Array, passes: Sequence[Rounds]) -> Chunk:
+def learn_passes(run: Run, V: Array, passes: Passes) -> Chunk:
     """Learn some passes, one after the other; the last of them."""
-    rows, r = (np.concatenate(parts) for parts in zip(*passes, strict=True))
-    ends = np.cumsum([len(one.rows) for one in passes])
-    P = run.learn(V, read_only(rows), read_only(r), ends)
-    return Chunk(*passes[-1], P[len(P) - len(passes[-1].rows) :])
+    P = run.learn(V, *passes)
+    last = slice(passes.ends[-2] if len(passes.ends) > 1 else 0, None)
+    return Chunk(passes.rows[last], passes.r[last], P[last])
 
 
-def shuffled_pass(rounds: Rounds, among: Array, seed: tuple[int, ...]) -> Rounds:
-    """Some of the rounds in a shuffled order."""
-    order = np.random.default_rng(seed).permutation(among)
-    return Rounds(read_only(rounds.rows[order]), read_only(rounds.r[order]))
+def shuffled_passes(rounds: Rounds, among: Array, seed: tuple[int, ...], numbers: range) -> Passes:
+    """Some of the rounds in one shuffled order after the other; a pass depends on its number."""
+    orders = [np.random.default_rng((*seed, n)).permutation(among) for n in numbers]
+    order = np.concatenate(orders)
+    ends = len(among) * np.arange(1, len(numbers) + 1)
+    return Passes(read_only(rounds.rows[order]), read_only(rounds.r[order]), read_only(ends))
 
 
-def _judge(racer: Racer, results: list[_Passes], folds: Folds, loss: Any, mark: int) -> None:
+def _judge(racer: Racer, results: list[_Learned], folds: Folds, loss: Any, mark: int) -> None:
     """Note how a candidate does after so many passes."""
     if racer.done == 0:
         racer.first = [result.chunk for result in results]
     scores = np.zeros((len(folds.fold), results[0].scores.shape[1]))
-    for i, result in enumerate(results):
-        scores[folds.fold == i] = result.scores
+    for at, result in zip(folds.held_out, results, strict=True):
+        scores[at] = result.scores
     value = loss(scores)
     racer.done = mark
     gain = GAIN if mark < LATE else LATE_GAIN

@@ -14,7 +14,7 @@ from .._learners import Learner, Rule
 from ..losses import Loss
 from .families import Candidate, Data, Family
 from .fitted import Fitted
-from .race import Run, learn_passes, shuffled_pass
+from .race import Run, learn_passes, shuffled_passes
 from .tasks import Task
 
 RuleOf = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to come, size of a round
@@ -81,6 +81,5 @@ def all_passes(
     run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, ...], passes: int
 ) -> Run:
     """Learn these rounds so many times, each time in another order."""
-    numbers = range(passes)
-    learn_passes(run, V, [shuffled_pass(rounds, among, (*seed, number)) for number in numbers])
+    learn_passes(run, V, shuffled_passes(rounds, among, seed, range(passes)))
     return run
