@@ -6,8 +6,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Two processes share the cores, so each keeps to one thread.
 ALONE := OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1
-# `pistol warmup` compiles the loops while mypy runs; installing need not do it before.
-LATER := HATCH_BUILD_NO_HOOKS=1
+# The loops are compiled while other packages are installed; installing ours need not do it before.
+INSTALL = HATCH_BUILD_NO_HOOKS=1 $(BIN)/pip install --quiet --no-compile --disable-pip-version-check
 # Tests that run a second time without machine code, so that coverage sees the loops.
 INTERPRETED = $(shell grep -rl --include='*.py' 'mark.interpreted' tests)
 # Compiled bytecode is kept: without it every new process compiles all of scikit-learn again.
@@ -21,9 +21,10 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy & types=$$!; $(BIN)/pistol warmup && wait $$types
+	$(BIN)/pistol warmup
 	$(BIN)/coverage erase
-	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=
+	$(BIN)/mypy & types=$$!; \
+	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report= && wait $$types
 	$(ALONE) NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --cov --cov-append --cov-report= -m interpreted $(INTERPRETED)
 	$(BIN)/coverage report --include='lab/*' --fail-under=95 --skip-covered & lab=$$!; \
 	$(BIN)/coverage report --include='src/*' --fail-under=95 --skip-covered && wait $$lab
@@ -44,5 +45,7 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml lab/pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml lab/pyproject.toml
-	$(LATER) $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --editable '.[test]' --editable './lab[bench]'
+	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[test]' --editable './lab[bench]' & rest=$$!; \
+	$(BIN)/python -c 'import pistol; pistol.warmup()' && wait $$rest
 	touch $@ $(VENV)/.demo
