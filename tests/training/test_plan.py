@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.linear_family import LinearFamily
 from pistol._training.plan import Limits, Plan, Race, make_plan
+from pistol._training.race import PARTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "nothing-to-tune.md"
 HEADER = "| rounds | folds | held out by each | full orders | most passes |"
@@ -62,7 +63,8 @@ def test_the_documentations_table_is_the_plan():
             (plan.orders, plan.passes) if plan.race.sample else (plan.race.full, plan.race.most)
         )
         folds = plan.race.folds
-        assert row[1:] == [str(folds), f"1/{folds}", str(orders), str(most)]
+        share = PARTS if folds == 1 else folds
+        assert row[1:] == [str(folds), f"1/{share}", str(orders), str(most)]
     for n in (some, alone, many):
         assert auto(n, KERNELS) != auto(n + 1, KERNELS)
 
@@ -93,7 +95,8 @@ def test_few_rounds():
 
 
 def test_many_rounds():
-    assert auto(4096, KERNELS).race == Race(3, 64, 2)
+    assert auto(4096, KERNELS).race == Race(1, 64, 2)
+    assert make_plan(4096, "auto", 4, KERNELS).race == Race(4, 64, 4)
     assert auto(2048, KERNELS).trial is None
     assert auto(2049, KERNELS).trial == auto(4097, KERNELS).race._replace(most=8)
     assert auto(4097, KERNELS) == Plan(Race(3, 16, 0, sample=2048), 2, 64, 5000, 2048)

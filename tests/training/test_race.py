@@ -10,7 +10,15 @@ from pistol import PistolClassifier, PistolRegressor
 from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
 from pistol._data.ordering import Rounds
-from pistol._training.race import SURVIVORS, Contest, Folds, Racer, assign_folds, shuffled_passes
+from pistol._training.race import (
+    PARTS,
+    SURVIVORS,
+    Contest,
+    Folds,
+    Racer,
+    assign_folds,
+    shuffled_passes,
+)
 
 few = settings(max_examples=10, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -56,6 +64,21 @@ def test_a_fold_learns_from_what_it_does_not_hold_out(seed, k):
         assert_array_equal(np.sort(both), np.sort(rounds.rows))
     everywhere = np.concatenate([rounds.rows[folds.held_out[i]] for i in range(k)])
     assert_array_equal(np.sort(everywhere), np.sort(rounds.rows))
+
+
+@few
+@given(seed=seeds, k=st.integers(1, 5))
+def test_a_round_counts_if_a_fold_holds_it_out(seed, k):
+    rng = np.random.default_rng(seed)
+    rounds = Rounds(np.arange(90), rng.uniform(0.5, 1.5, 90))
+    folds = Folds.of(rounds, rng.integers(2, size=90), k, seed)
+    held_out = np.concatenate(folds.held_out)
+    assert len(set(held_out)) == len(held_out)
+    expected = np.zeros(90)
+    expected[held_out] = rounds.r[held_out]
+    assert_array_equal(folds.counted, expected)
+    share = 1.0 if k > 1 else 1 / PARTS
+    assert folds.counted.sum() == pytest.approx(share * rounds.r.sum(), abs=3.0)
 
 
 @few

@@ -19,7 +19,7 @@ from .families import Candidate, Data
 from .fitted import Counts, Fitted, Online, learned_before
 from .metric import Level, Ways, leading, levels
 from .plan import Plan, Race, make_plan
-from .race import Contest, Folds, Racer, assign_folds
+from .race import Contest, Folds, Racer
 from .stream import begin_stream, learn_stream
 from .tasks import Task, mean_error
 from .watch import Watch
@@ -164,9 +164,9 @@ def _ways_of(
     data, task = work.data, work.problem.task
     rounds = shuffled(work.hashes, work.rounds, 0)
     groups = task.groups(data.Y)[rounds.rows]
-    folds = Folds(rounds, assign_folds(groups, rounds.r, plan.folds), plan.folds, seed)
+    folds = Folds.of(rounds, groups, plan.folds, seed)
     rule = work.problem.rule(float(data.weight.sum()), work.size)
-    loss = task.held_out_loss(read_only(data.Y[rounds.rows]), rounds.r, rule)
+    loss = task.held_out_loss(read_only(data.Y[rounds.rows]), folds.counted, rule)
     contest = Contest(data.Y, folds, loss, threads)
     return Ways(contest, work.problem.family, data, _scalings_of(work), rule, plan.most, numbers)
 
@@ -179,9 +179,9 @@ def _scalings_of(work: Work) -> list[Any]:
 
 def _error_of(work: Work, ways: Ways, best: Racer) -> float | None:
     """The error of a candidate on held-out rows."""
-    rounds = ways.contest.folds.rounds
-    V = read_only(work.data.Y[rounds.rows])
-    return mean_error(work.problem.task, best.held_out, V, rounds.r, work.blank.targets)
+    folds, task = ways.contest.folds, work.problem.task
+    V = read_only(work.data.Y[folds.rounds.rows])
+    return mean_error(task, best.held_out, V, folds.counted, work.blank.targets)
 
 
 def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None = None) -> Chosen:
@@ -190,7 +190,8 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
     seed = work.seed()
     with workers(family.n_jobs, len(work.rounds.rows)) as threads, one_blas_thread():
         ways = _ways_of(work, plan, seed, threads, numbers)
-        rounds, rule = ways.contest.folds.rounds, ways.rule
+        folds, rule = ways.contest.folds, ways.rule
+        rounds = folds.rounds
         for level in levels(ways):
             if watch is not None and _stopped(work, level, rule, watch):
                 break
@@ -209,7 +210,7 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
             ]
         )
     learners = [run.learner() for run in more]
-    T = task.temperature(best.held_out, read_only(data.Y[rounds.rows]), rounds.r)
+    T = task.temperature(best.held_out, read_only(data.Y[rounds.rows]), folds.counted)
     fitted = replace(_so_far(work, level, rule), learners=learners, scaler=scaler)
     fitted = replace(fitted, temperature=T, held_out_error=_error_of(work, ways, best))
     return Chosen(best.number, leading(level.racers), candidate, fitted)

@@ -24,13 +24,12 @@ from .._learners.trees import Tree, grow_tree
 from .families import Candidate, Data
 from .fitted import Fitted, Online, learned_before
 from .plan import Plan
-from .race import EARLY, Contest, Folds, Racer, assign_folds, learn_passes, shuffled_passes
+from .race import EARLY, Contest, Folds, Racer, learn_passes, shuffled_passes
 from .tasks import mean_error
 from .watch import Watch
 from .work import Work, all_passes
 
 FULL = 2  # shuffled orders of the base
-PARTS = 3  # of the cell that chooses; one is held out
 TIE = 0.01  # a loss that is larger by this share is as good
 TURN = 4  # cells per thread between two looks at callbacks
 
@@ -254,16 +253,14 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     mixed = np.random.default_rng(seed).permutation(len(cell.rounds.rows))
     rounds = Rounds(read_only(cell.rounds.rows[mixed]), read_only(cell.rounds.r[mixed]))
     V = read_only(Y[rounds.rows])
-    # one fold is enough: a cell has thousands of rounds
-    fold = np.minimum(assign_folds(task.groups(V), rounds.r, PARTS), 1)
+    folds = Folds.of(rounds, task.groups(V), 1, seed)  # a cell has thousands of rounds
     # a row that the base has learned says nothing about rows to come
-    known = ground.known[cell.rows][rounds.rows]
-    held_out = np.where(fold == 0, rounds.r, 0.0)
-    counted = held_out if known[fold == 0].all() else np.where(known, 0.0, held_out)
+    known, counted = ground.known[cell.rows][rounds.rows], folds.counted
+    counted = counted if known[folds.held_out[0]].all() else np.where(known, 0.0, counted)
     loss = task.held_out_loss(V, counted, rule)
-    contest = Contest(Y, Folds(rounds, fold, 1, seed), loss, threads)
+    contest = Contest(Y, folds, loss, threads)
     candidates = cell.candidates(ground.work)
-    racers = _racers(ground, cell, candidates, np.unique(rounds.rows[fold > 0]), threads)
+    racers = _racers(ground, cell, candidates, np.unique(rounds.rows[folds.learned[0]]), threads)
     for _ in contest.race(racers, plan.passes, EARLY):
         pass
     best = _simplest(racers, candidates)

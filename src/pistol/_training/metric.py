@@ -24,7 +24,7 @@ from .._learners import Rule
 from .._learners.gradients import mean_squares
 from .families import Data, Family
 from .fitted import Window
-from .race import GAIN, Contest, Folds, Racer, Run, assign_folds
+from .race import GAIN, Contest, Folds, Racer, Run
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
@@ -289,8 +289,8 @@ def metric_of(window: Window, fitted: Any) -> Array:
     order = read_only(np.random.default_rng(0).permutation(n))
     rounds = Rounds(order, read_only(window.r[order]))
     groups = task.groups(V)[rounds.rows]
-    folds = Folds(rounds, assign_folds(groups, rounds.r, FOLDS), FOLDS, 0)
-    loss = task.held_out_loss(read_only(V[rounds.rows]), rounds.r, rule)
+    folds = Folds.of(rounds, groups, FOLDS, 0)
+    loss = task.held_out_loss(read_only(V[rounds.rows]), folds.counted, rule)
     data = Data(X, V, window.r, np.arange(n))
     with workers(family.n_jobs) as threads, one_blas_thread():
         contest = Contest(V, folds, loss, threads)

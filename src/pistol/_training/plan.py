@@ -34,7 +34,7 @@ class Limits(NamedTuple):
 class Race(NamedTuple):
     """A race between candidates: folds, rounds to learn from, and what follows."""
 
-    folds: int  # shuffled orders, each of which holds out its share of the rows
+    folds: int  # shuffled orders, each of which holds out its share of the rows; one alone: a third
     most: int  # passes at most
     full: int  # shuffled orders of all rows that follow
     sample: int = 0  # rounds of the race, where it is not on all rows
@@ -75,8 +75,11 @@ def make_plan(
     sample = int(limits.sample / outputs**0.125)
     race = _race(sample, limits, set_orders)._replace(full=0, sample=sample)
     if rounds <= limits.few:
-        trial = race._replace(most=TRIAL_PASSES) if limits.trial and sample < rounds else None
-        return Plan(_race(rounds, limits, set_orders), 0, 0, trial=trial)
+        whole = _race(rounds, limits, set_orders)
+        if not limits.trial or rounds <= sample:
+            return Plan(whole, 0, 0)
+        whole = whole._replace(folds=1) if free else whole  # a third of so many rounds is enough
+        return Plan(whole, 0, 0, trial=race._replace(most=TRIAL_PASSES))
     most = max(1, min(limits.most_repeats, limits.repeated // rounds))
     if not limits.sample or (most == 1 and limits.only_passes):
         return Plan(None, chosen, 1)

@@ -22,6 +22,7 @@ from .._learners import Chunk, Learner
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
 LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
+PARTS = 3  # of the rounds of a race with a single fold; one is held out
 SURVIVORS = {2: 4, 4: 3, 8: 2, 16: 1}  # after so many passes only the best so many candidates go on
 
 
@@ -58,7 +59,10 @@ class Passes(NamedTuple):
 
 @dataclass(frozen=True)
 class Folds:
-    """The rounds of a pass in an order of content, and the fold that holds out each of them."""
+    """The rounds of a pass in an order of content, and the fold that holds out each of them.
+
+    A single fold holds out a third of the rounds; the number of the others is 1, as if of a second.
+    """
 
     rounds: Rounds
     fold: Array
@@ -72,6 +76,17 @@ class Folds:
             passes = shuffled_passes(self.rounds, self.learned[i], (self.seed, i), numbers)
             self.known[i, numbers] = passes
         return self.known[i, numbers]
+
+    @classmethod
+    def of(cls, rounds: Rounds, groups: Array, k: int, seed: int) -> Folds:
+        """So many folds of rounds in random order; each has its share of every group."""
+        fold = assign_folds(groups, rounds.r, k if k > 1 else PARTS)
+        return cls(rounds, np.minimum(fold, max(k - 1, 1)), k, seed)
+
+    @property
+    def counted(self) -> Array:
+        """The sizes of all rounds that are held out by some fold; zero for others."""
+        return read_only(np.where(self.fold < self.k, self.rounds.r, 0.0))
 
     @cached_property
     def learned(self) -> list[Array]:
