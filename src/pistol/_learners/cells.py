@@ -81,7 +81,7 @@ class Patchwork:
         found = [(self.base, 1.0)]
         for part in self.parts:
             for centre, model in zip(part.centres, part.models, strict=True):
-                rows = centred(model.rows, -centre)
+                rows = centred(model.rows[:], -centre)
                 found.append((replace(model, rows=rows), 1.0 / len(self.parts)))
         return found
 
