@@ -7,7 +7,7 @@ space.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.threads import Workers, one_blas_thread, workers
+from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .dual import Dual
-from .models import Expansion, mean_model
+from .models import LITTLE, Expansion, mean_model
 from .rule import Chunk, Rule
 from .trees import Tree
 
@@ -30,15 +30,13 @@ class Parts(NamedTuple):
     centres: list[Array]
     models: list[Expansion]
 
-    def decide(self, Z: Any, threads: Workers) -> Array:
-        """Scores of shape (rows, outputs)."""
-        out = np.zeros((Z.shape[0], self.models[0].coef.shape[1]))
+    def tasks(self, Z: Any, out: Array) -> list[Callable[[], None]]:
+        """What sets scores of shape (rows, outputs), cell by cell."""
 
         def inside(cell: int, at: Array) -> None:
             out[at] = self.models[cell].decide(centred(Z[at], self.centres[cell]))
 
-        threads.run([partial(inside, cell, at) for cell, at in members(self.tree, Z)])
-        return out
+        return [partial(inside, cell, at) for cell, at in members(self.tree, Z)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +48,23 @@ class Patchwork:
 
     def decide(self, Z: Any) -> Array:
         """Scores of shape (rows, outputs)."""
-        out = self.base.decide(Z)
-        each = Z.shape[0] // max(len(part.models) for part in self.parts)
-        with workers(self.base.n_jobs, each) as threads, one_blas_thread():
-            for part in self.parts:
-                out += part.decide(Z, threads) / len(self.parts)
-        return out
+        base = self.base.decide(Z)
+        own = [np.zeros_like(base) for _ in self.parts]
+        tasks = [
+            task for part, out in zip(self.parts, own, strict=True) for task in part.tasks(Z, out)
+        ]
+        with workers(self._n_jobs(Z.shape[0])) as threads, one_blas_thread():
+            threads.run(tasks)
+        for out in own:
+            base += out / len(self.parts)
+        return base
+
+    def _n_jobs(self, rows: int) -> int | None:
+        """How many threads so many rows are worth: one where a cell has little to do."""
+        cells = [model for part in self.parts for model in part.models]
+        each = rows * len(self.parts) / len(cells)
+        work = sum(model.work(each) for model in cells) / len(cells)
+        return self.base.n_jobs if work > LITTLE else 1
 
     @staticmethod
     def mean(models: Sequence[Patchwork]) -> Patchwork:
