@@ -7,7 +7,7 @@ space.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,13 +30,9 @@ class Parts(NamedTuple):
     centres: list[Array]
     models: list[Expansion]
 
-    def tasks(self, Z: Any, out: Array) -> list[Callable[[], None]]:
-        """What sets scores of shape (rows, outputs), cell by cell."""
-
-        def inside(cell: int, at: Array) -> None:
-            out[at] = self.models[cell].decide(centred(Z[at], self.centres[cell]))
-
-        return [partial(inside, cell, at) for cell, at in members(self.tree, Z)]
+    def decide(self, Z: Any, cell: int, at: Array, out: Array) -> None:
+        """Set scores of shape (rows, outputs), for rows `at`, which are in this cell."""
+        out[at] = self.models[cell].decide(centred(Z[at], self.centres[cell]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,23 +44,16 @@ class Patchwork:
 
     def decide(self, Z: Any) -> Array:
         """Scores of shape (rows, outputs)."""
-        base = self.base.decide(Z)
-        own = [np.zeros_like(base) for _ in self.parts]
-        tasks = [
-            task for part, out in zip(self.parts, own, strict=True) for task in part.tasks(Z, out)
-        ]
-        with workers(self._n_jobs(Z.shape[0])) as threads, one_blas_thread():
-            threads.run(tasks)
-        for out in own:
-            base += out / len(self.parts)
-        return base
-
-    def _n_jobs(self, rows: int) -> int | None:
-        """How many threads so many rows are worth: one where a cell has little to do."""
-        cells = [model for part in self.parts for model in part.models]
-        each = rows * len(self.parts) / len(cells)
-        work = sum(model.work(each) for model in cells) / len(cells)
-        return self.base.n_jobs if work > LITTLE else 1
+        total = self.base.decide(Z)
+        own = [(part, np.zeros_like(total)) for part in self.parts]
+        found = [(*one, cell, at) for one in own for cell, at in members(one[0].tree, Z)]
+        work = sum(part.models[cell].work(len(at)) for part, _, cell, at in found)
+        many = work > LITTLE * len(found)
+        with workers(self.base.n_jobs if many else 1) as threads, one_blas_thread():
+            threads.run([partial(part.decide, Z, cell, at, out) for part, out, cell, at in found])
+        for _, out in own:
+            total += out / len(own)
+        return total
 
     @staticmethod
     def mean(models: Sequence[Patchwork]) -> Patchwork:

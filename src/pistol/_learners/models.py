@@ -81,6 +81,8 @@ class Expansion:
 
     def work(self, rows: float) -> float:
         """About how many operations it takes to decide so many rows."""
+        if len(self.ids) == 0:
+            return 0.0
         d = self.rows.shape[1]
         each = d if self._polynomial is not None else len(self.ids)
         return rows * each * (d + VALUE)
