@@ -246,3 +246,18 @@ def test_features_that_do_not_occur_change_no_hash(seed):
         assert seen.sparsely_wide(X)
         narrow = content(X, Y, ones)
     assert (narrow == content(X, Y, ones)).all()
+
+
+@given(seed=integers(0, 100), n=integers(1, 40))
+def test_rounds_of_one_size_are_ordered_whether_it_is_in_memory_once_or_not(seed, n):
+    hashes = np.random.default_rng(seed).integers(10, size=n).astype(np.uint64) << np.uint64(31)
+    once = as_given(np.broadcast_to(1.0, n))
+    written = Rounds(once.rows, once.r.copy())
+    assert once.r.strides == (0,)
+    for make in (
+        lambda given: shuffled(hashes, given, seed),
+        lambda given: sampled(hashes, given, 5),
+    ):
+        for ours, theirs in zip(make(once), make(written), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert shuffled(hashes, once, seed).r.strides == (0,)

@@ -1,6 +1,7 @@
 """One learner per cell is a sum of kernels that vanish outside their cell."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.types import read_only
 from pistol._learners import Cells, Dual, Rule
+from pistol._learners import cells as _cells
 from pistol._learners.cells import Patchwork, centred
 from pistol._learners.gradients import gradients_of, mean_squares
 from pistol._learners.models import Expansion, mean_model
@@ -188,3 +190,24 @@ def test_expansions_add_up_to_the_whole():
     rows = np.concatenate([part.rows for part, _ in parts[1:]])
     ids = np.concatenate([part.ids for part, _ in parts[1:]])
     assert_allclose(rows, Z[ids], atol=1e-12)
+
+
+@few
+@given(seed=seeds)
+def test_threads_share_out_cells_and_change_nothing(seed):
+    Z, Y, order, r = make(seed)
+    learners = [cells_of(Z, seed + tree, base_of(seed)) for tree in range(2)]
+    for learner in learners:
+        play(learner, Z, Y, order, r)
+    model = mean_model([learner.model() for learner in learners])
+    alone = model.decide(Z)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_cells, "LITTLE", 0)
+        threaded = replace(model, base=replace(model.base, n_jobs=3))
+        assert_array_equal(threaded.decide(Z), alone)
+
+
+def test_what_has_learned_nothing_is_no_work():
+    assert nothing().work(100.0) == 0.0
+    model = base_of(0)
+    assert model.work(200.0) == 2 * model.work(100.0) > 0.0

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
+from pistol._learners import trees
 from pistol._learners.trees import grow_tree
 
 pytestmark = pytest.mark.interpreted
@@ -48,3 +49,23 @@ def test_a_feature_that_does_not_vary_is_never_asked():
     Z = np.column_stack([np.full(200, 7.0), rng.normal(size=200), 1e-9 * rng.normal(size=200)])
     tree = grow_tree(Z, 10, rng)
     assert set(tree.feature) == {-1, 1}, "and one of tiny variance is hardly ever"
+
+
+@given(Z=tables, most=st.integers(1, 20), seed=seeds)
+def test_rows_by_number_are_split_like_a_copy_of_them(Z, most, seed):
+    rows = np.random.default_rng(seed).integers(len(Z), size=2 * len(Z)).astype(np.int32)
+    ours, theirs = (
+        grow_tree(*given, np.random.default_rng(seed), some)
+        for given, some in (((Z, most), rows), ((Z[rows], most), None))
+    )
+    for x, y in zip(ours, theirs, strict=True):
+        assert_array_equal(x, y)
+
+
+def test_cells_are_looked_up_in_parts(monkeypatch):
+    Z = np.random.default_rng(0).normal(size=(50, 2))
+    tree = grow_tree(Z, 5, np.random.default_rng(0))
+    whole = tree.cell_of(Z)
+    monkeypatch.setattr(trees, "PART", 7)
+    assert_array_equal(tree.cell_of(Z), whole)
+    assert len(tree.cell_of(Z[:0])) == 0

@@ -1,5 +1,6 @@
 """Many rows in cells, with limits so small that a few hundred are many."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -10,8 +11,10 @@ from sklearn.base import clone
 
 import pistol
 from pistol import PistolClassifier, PistolRegressor
+from pistol._compiled.types import read_only
 from pistol._estimators import base
-from pistol._learners import Cells, Patchwork
+from pistol._learners import Cells, Gram, Patchwork
+from pistol._learners.storage import Store
 from pistol._training import cells as _cells
 from pistol._training import spread_cells
 from pistol._training.fitted import Counts
@@ -299,3 +302,85 @@ def test_of_sums_that_are_as_good_the_simplest_is_chosen():
         assert _cells._simplest(racers, candidates).number == best
     same = [Racer(0, [], best=1.001), Racer(2, [], best=-1.0), Racer(2, [], best=-1.001)]
     assert _cells._simplest(same, candidates) is same[2]
+
+
+def _rows_of(model):
+    return [own.support.rows for tree in model.fitted_.learners for own in tree.learners]
+
+
+@both
+def test_rows_that_are_kept_once_change_nothing(estimator, fitted, monkeypatch, tmp_path):
+    """Neither predictions, nor what is learned on, nor files and copies."""
+    theirs = fitted["classes" if isinstance(estimator, PistolClassifier) else "targets"]
+    X, y = data(estimator)
+    monkeypatch.setattr(_cells, "MANY", 0)
+    ours = clone(estimator).fit(X, y)
+    matrices = {id(rows.matrix): rows.matrix for rows in _rows_of(ours)}
+    assert len(matrices) == 1, "one for all cells of all trees"
+    assert len(next(iter(matrices.values()))) == 300
+    assert all(isinstance(rows, Store) for rows in _rows_of(theirs))
+    assert_array_equal(score_of(ours, X), score_of(theirs, X))
+    assert_array_equal(ours.support_, theirs.support_)
+    assert_array_equal(ours.support_vectors_, theirs.support_vectors_)
+    assert_array_equal(ours.feature_importances_, theirs.feature_importances_)
+    assert len(pickle.dumps(ours)) == len(pickle.dumps(theirs))
+    more = data(estimator, 50, seed=5)
+    expected = copy.deepcopy(theirs).partial_fit(*more)
+    for predict_only in (False, True):
+        paths = [tmp_path / f"{name}{predict_only}" for name in ("ours", "theirs")]
+        for model, path in zip((ours, theirs), paths, strict=True):
+            model.save(path, predict_only=predict_only)
+        assert len({path.stat().st_size for path in paths}) == 1
+        loaded = [pistol.load(path) for path in paths]
+        assert_array_equal(*(score_of(model, X) for model in loaded))
+    for again in (pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours), ours):
+        assert_array_equal(score_of(again.partial_fit(*more), X), score_of(expected, X))
+
+
+@pytest.mark.parametrize("many", [0, 2**24])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_model_does_not_look_at_the_rows_it_was_given_any_more(many, dtype, monkeypatch):
+    monkeypatch.setattr(_cells, "MANY", many)
+    X, y = data(MAKERS["classes"])
+    given = X.astype(dtype)
+    model = clone(MAKERS["classes"]).fit(given, y)
+    given[:] = np.nan
+    again = clone(MAKERS["classes"]).fit(X.astype(dtype), y)
+    assert_array_equal(score_of(model, X), score_of(again, X))
+
+
+def test_few_support_rows_are_not_kept_with_all_others(monkeypatch):
+    """Where labels are clear most rows are learned without a gradient."""
+    monkeypatch.setattr(_cells, "MANY", 0)
+    X, _ = rows()
+    model = clone(MAKERS["classes"]).set_params(loss="hinge").fit(X, X[:, 0] > 0)
+    assert sum(own.support.ids.n for tree in model.fitted_.learners for own in tree.learners) < 300
+    assert all(isinstance(rows, Store) for rows in _rows_of(model))
+
+
+@both
+def test_held_out_rows_are_scored_as_with_their_kernel_values_in_memory(estimator):
+    seen = []
+
+    def both_ways(ground, cell, candidates, learned, threads):
+        racers, again = (racers_of(ground, cell, candidates, learned, threads) for _ in range(2))
+        kernels = [kernel for candidate in candidates for kernel in candidate]
+        gram = Gram(cell.data.X, kernels, threads, learned)
+        order = read_only(np.random.default_rng(0).permutation(learned))
+        others = np.setdiff1d(np.arange(len(cell.rows)), learned)
+        r = read_only(np.ones(len(order)))
+        for racer, candidate in zip(again, candidates, strict=True):
+            whole, (ours,) = _cells._run(ground, cell, gram, candidate), racer.runs
+            P = [run.learn(cell.data.Y, order, r) for run in (ours, whole)]
+            assert_allclose(*P, rtol=1e-9, atol=1e-9)
+            assert_allclose(ours.scores(others), whole.scores(others), rtol=1e-5, atol=1e-5)
+            assert_allclose(ours.alpha, whole.alpha)
+            seen.append(len(others))
+        return racers
+
+    racers_of = _cells._racers
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_cells, "_racers", both_ways)
+        clone(estimator).fit(*data(estimator))
+    assert seen
+    assert all(seen)

@@ -131,7 +131,7 @@ def check_size(weight: Array, size: float) -> None:
 
 def as_given(weight: Array, size: float = 1.0) -> Rounds:
     """The rows as they come: weight 2.5 is two rounds of size 1 and one of size 0.5."""
-    if weight.strides == (0,) and len(weight) and weight[0] == size:  # no weights were given
+    if _alike(weight) and len(weight) and weight[0] == size:  # no weights were given
         return Rounds(read_only(np.arange(len(weight))), weight)
     copies = np.ceil(weight / size).astype(np.int64)
     rows = np.repeat(np.arange(len(weight)), copies)
@@ -146,8 +146,9 @@ def by_content(hashes: Array, rounds: Rounds) -> tuple[Rounds, Array]:
 
     The hash is made of the coarse half of the content, and of how many rounds before have the same.
     """
-    place = np.lexsort((-rounds.r, hashes[rounds.rows]))
-    rows, r = rounds.rows[place], rounds.r[place]
+    own = hashes[rounds.rows]
+    place = np.argsort(own, kind="stable") if _alike(rounds.r) else np.lexsort((-rounds.r, own))
+    rows, r = rounds.rows[place], _taken(rounds.r, place)
     h = hashes[rows] >> _HALF
     starts = np.flatnonzero(np.append(True, h[1:] != h[:-1])) if len(h) else np.zeros(0, int)
     copy = np.arange(len(h)) - np.repeat(starts, np.diff(np.append(starts, len(h))))
@@ -159,7 +160,17 @@ def shuffled(hashes: Array, rounds: Rounds, seed: int) -> Rounds:
     rounds, keys = by_content(hashes, rounds)
     salt = mix(np.array([seed + 1], np.uint64) * _ODD)
     order = np.argsort(mix(keys ^ salt), kind="stable")
-    return Rounds(read_only(rounds.rows[order]), read_only(rounds.r[order]))
+    return Rounds(read_only(rounds.rows[order]), read_only(_taken(rounds.r, order)))
+
+
+def _alike(r: Array) -> bool:
+    """Whether all rounds have one size, which is in memory once."""
+    return r.strides == (0,)
+
+
+def _taken(r: Array, at: Array) -> Array:
+    """r[at], without a copy where all are alike and none is left out."""
+    return r if _alike(r) and len(r) == len(at) else r[at]
 
 
 def sampled(hashes: Array, rounds: Rounds, n: int) -> tuple[Array, Array]:

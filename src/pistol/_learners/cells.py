@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.threads import Workers, one_blas_thread, workers
+from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .dual import Dual
-from .models import Expansion, mean_model
+from .models import LITTLE, Expansion, mean_model
 from .rule import Chunk, Rule
 from .trees import Tree
 
@@ -30,15 +30,9 @@ class Parts(NamedTuple):
     centres: list[Array]
     models: list[Expansion]
 
-    def decide(self, Z: Any, threads: Workers) -> Array:
-        """Scores of shape (rows, outputs)."""
-        out = np.zeros((Z.shape[0], self.models[0].coef.shape[1]))
-
-        def inside(cell: int, at: Array) -> None:
-            out[at] = self.models[cell].decide(centred(Z[at], self.centres[cell]))
-
-        threads.run([partial(inside, cell, at) for cell, at in members(self.tree, Z)])
-        return out
+    def decide(self, Z: Any, cell: int, at: Array, out: Array) -> None:
+        """Set scores of shape (rows, outputs), for rows `at`, which are in this cell."""
+        out[at] = self.models[cell].decide(centred(Z[at], self.centres[cell]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +44,16 @@ class Patchwork:
 
     def decide(self, Z: Any) -> Array:
         """Scores of shape (rows, outputs)."""
-        out = self.base.decide(Z)
-        each = Z.shape[0] // max(len(part.models) for part in self.parts)
-        with workers(self.base.n_jobs, each) as threads, one_blas_thread():
-            for part in self.parts:
-                out += part.decide(Z, threads) / len(self.parts)
-        return out
+        total = self.base.decide(Z)
+        own = [(part, np.zeros_like(total)) for part in self.parts]
+        found = [(*one, cell, at) for one in own for cell, at in members(one[0].tree, Z)]
+        work = sum(part.models[cell].work(len(at)) for part, _, cell, at in found)
+        many = work > LITTLE * len(found)
+        with workers(self.base.n_jobs if many else 1) as threads, one_blas_thread():
+            threads.run([partial(part.decide, Z, cell, at, out) for part, out, cell, at in found])
+        for _, out in own:
+            total += out / len(own)
+        return total
 
     @staticmethod
     def mean(models: Sequence[Patchwork]) -> Patchwork:
@@ -81,7 +79,7 @@ class Patchwork:
         found = [(self.base, 1.0)]
         for part in self.parts:
             for centre, model in zip(part.centres, part.models, strict=True):
-                rows = centred(model.rows, -centre)
+                rows = centred(model.rows[:], -centre)
                 found.append((replace(model, rows=rows), 1.0 / len(self.parts)))
         return found
 

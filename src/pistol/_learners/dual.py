@@ -222,7 +222,7 @@ class Dual:
 
     def _reserve(self, X: Any) -> None:
         """Room for all rows of X, so that none has to move when there are more support rows."""
-        more = X.shape[0]
+        self.support, more = self.support.grown(), X.shape[0]
         if self.max_support is not None:
             more = min(more, max(self.max_support - self.support.ids.n, 0))
         for growing in self.support[1:]:
@@ -324,6 +324,7 @@ class Dual:
         that f is no larger at the support rows than it was: it does not jump. The average begins anew.
         f_0 keeps its coefficients, times what makes it nearest to what it was at the support rows.
         """
+        self.support = self.support.grown()
         before = self._now_at_support() if self.support.ids.n and self.t >= SETTLED else None
         blank = self.rule.scalars(len(kernels), self.outputs)
         self.S = blank._replace(t=self.S.t.copy(), weight=self.S.weight.copy())
@@ -369,6 +370,7 @@ class Dual:
 
     def shorten(self, Z: Any, loss: Callable[[Array], float]) -> None:
         """Multiply g by at most 1, so that f has the least loss at these rows."""
+        self.support = self.support.grown()
         if not self.support.ids.n:
             return
         with workers(self.n_jobs) as threads, one_blas_thread():

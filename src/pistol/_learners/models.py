@@ -67,15 +67,25 @@ class Expansion:
             return out
         if self._polynomial is not None:
             return self._polynomial.decide(X)
-        coef = np.ascontiguousarray(self.coef.transpose(0, 2, 1))
-        work = X.shape[0] * len(self.ids) * (X.shape[1] + VALUE)
-        with workers(self.n_jobs if work > LITTLE else 1) as threads, one_blas_thread():
+        coef, few = (
+            np.ascontiguousarray(self.coef.transpose(0, 2, 1)),
+            self.work(X.shape[0]) <= LITTLE,
+        )
+        with workers(1 if few else self.n_jobs) as threads, one_blas_thread():
             for lo in range(0, X.shape[0], BLOCK):
                 A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
                 total = total_scores(self.kernels, self.rows, self.sq, coef, A, a_sq, threads)
                 out[lo : lo + BLOCK] = total.T
         return out
+
+    def work(self, rows: float) -> float:
+        """About how many operations it takes to decide so many rows."""
+        if len(self.ids) == 0:
+            return 0.0
+        d = self.rows.shape[1]
+        each = d if self._polynomial is not None else len(self.ids)
+        return rows * each * (d + VALUE)
 
     @cached_property
     def _polynomial(self) -> Polynomial | None:

@@ -60,7 +60,7 @@ def polynomial_of(
     gamma, most = theta[0, ::2]
     if (theta[:, ::2] != theta[0, ::2]).any():
         return None
-    S = _shortened(rows, sq, most)
+    S = _shortened(rows[:], sq, most)
     by_degree = np.zeros((3, outputs, n))
     for kernel, values in zip(kernels, coef, strict=True):
         by_degree[int(kernel.theta[1])] += values

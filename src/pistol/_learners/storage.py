@@ -1,7 +1,8 @@
-"""Arrays and rows that grow."""
+"""Arrays and rows that grow, and those that are made when they are asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,36 @@ class Growing:
         """Another array of this length, of zeros."""
         return self.filled(np.zeros_like(self.values))
 
+    def grown(self) -> Growing:
+        """The array itself: it can grow."""
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         return {"_room": self.values.copy(), "n": self.n}
+
+
+class Later:
+    """An array that is computed each time it is asked for, from what is in memory anyway."""
+
+    def __init__(self, n: int, compute: Callable[[], Array]) -> None:
+        self.n, self.compute = n, compute
+
+    @property
+    def values(self) -> Array:
+        return self.compute()
+
+    def mark(self) -> None:
+        """Nothing: it stays as it is."""
+
+    def restore(self, mark: None) -> None:
+        """Be as at the time of the mark."""
+
+    def grown(self) -> Growing:
+        """The same as an array that can grow."""
+        values = self.values
+        out = Growing(values.shape[1:], values.dtype)
+        out.append(values)
+        return out
 
 
 class Store:
@@ -96,6 +125,10 @@ class Store:
         else:
             self._data.append(X)
 
+    def grown(self) -> Store:
+        """The rows themselves: they can grow."""
+        return self
+
     def mark(self) -> Any:
         """What `restore` needs."""
         return [growing.mark() for growing in self._parts()]
@@ -115,3 +148,51 @@ class Store:
             n = int(self._indptr.values[-1])
             self._indices.truncate(n)
         self._data.truncate(n)
+
+
+class Picked:
+    """Some rows of a dense matrix that others read, too, relative to a point: a copy is made of those
+    that are asked for, and only then."""
+
+    sparse = False
+
+    def __init__(self, matrix: Any, at: Array, centre: Array) -> None:
+        self.matrix, self.at, self.centre = matrix, at, centre
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.at), len(self.centre)
+
+    @property
+    def dtype(self) -> Any:
+        return self.centre.dtype
+
+    @property
+    def width(self) -> int:
+        return len(self.centre)
+
+    @property
+    def rows(self) -> Picked:
+        return self
+
+    def __getitem__(self, which: Any) -> Array:
+        found = self.matrix.take(self.at[which], axis=0)  # a copy; faster than with brackets
+        found -= self.centre
+        return found
+
+    def astype(self, dtype: Any, copy: bool = True) -> Array:
+        """All of them."""
+        return self[:].astype(dtype, copy=False)
+
+    def mark(self) -> None:
+        """Nothing: they stay as they are."""
+
+    def restore(self, mark: None) -> None:
+        """Be as at the time of the mark."""
+
+    def grown(self) -> Store:
+        """The same as rows that can grow."""
+        rows = self[:]
+        out = Store(rows)
+        out.append(rows)
+        return out

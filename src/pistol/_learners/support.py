@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._compiled.rows import sq_norms
 from .._compiled.types import Array
 from ..kernels import Kernel, bounded_poly, exponential, gaussian
-from .storage import Growing, Store
+from .storage import Growing, Later, Picked, Store
 
 MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
 
@@ -16,11 +18,11 @@ MAX_VALUE = 1e140  # of a kernel; more could overflow ‖g‖²
 class Support(NamedTuple):
     """What is kept of every support row, in arrays that grow together."""
 
-    rows: Store
-    sq: Growing  # ‖x‖²
-    ids: Growing  # numbers of the rows
+    rows: Any  # `Store`, or `Picked` before it grows
+    sq: Any  # ‖x‖²: `Growing`, or `Later` before it grows
+    ids: Any  # numbers of the rows; likewise
     coef: Growing  # -Σ s, per output: coefficients of g
-    moved: Growing  # Σ |s|, per output
+    moved: Any  # Σ |s|, per output; likewise
     u: Growing  # see `_compiled.loops`, per kernel and output
 
     @classmethod
@@ -34,6 +36,29 @@ class Support(NamedTuple):
         growing: Any
         for growing, x in zip(self, values, strict=True):
             growing.append(x)
+
+    def shared(self, matrix: Any, at: Array, centre: Array, ids: Array) -> Support:
+        """The same support rows, which are rows `at` of a matrix relative to a point; of these `ids`.
+
+        It is for learners of one cell among many: what can be made again is not kept. `moved` must be
+        the size of `coef`, as it is after `Dual.resume`.
+        """
+        n, rows = len(at), Picked(matrix, at, centre)
+        return self._replace(
+            rows=rows,
+            sq=Later(n, partial(_squares, rows)),
+            ids=Later(n, partial(np.take, ids, at)),
+            moved=Later(n, partial(_sizes, self.coef)),
+        )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether its rows are those of a matrix that others read, too."""
+        return isinstance(self.rows, Picked)
+
+    def grown(self) -> Support:
+        """The same with arrays of its own, which can grow."""
+        return Support(*(part.grown() for part in self))
 
     def mark(self) -> Any:
         """What `restore` needs, as long as rows are only added."""
@@ -49,6 +74,14 @@ class Support(NamedTuple):
         """Forget all support rows but the first n."""
         for growing in self:
             growing.truncate(n)
+
+
+def _squares(rows: Picked) -> Array:
+    return sq_norms(rows[:])
+
+
+def _sizes(coef: Growing) -> Array:
+    return np.abs(coef.values)
 
 
 class Start(NamedTuple):

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from .._compiled.types import Array
 
+PART = 2**16  # rows whose cells are looked up together
 LOOKED_AT = 4096  # rows from which the spread of the features in a cell is computed
 OFF = 0.15  # a split is at a quantile of 0.5, give or take this much
 
@@ -30,6 +31,10 @@ class Tree(NamedTuple):
 
     def cell_of(self, Z: Any) -> Array:
         """The number of the cell of every row."""
+        parts = [self._cell_of(Z[lo : lo + PART]) for lo in range(0, Z.shape[0], PART)]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def _cell_of(self, Z: Any) -> Array:
         used, column = np.unique(np.maximum(self.feature, 0), return_inverse=True)
         values = _columns(Z, used)
         node, rows = np.zeros(Z.shape[0], np.int64), np.arange(Z.shape[0])
@@ -66,14 +71,16 @@ def _columns(Z: Any, features: Array) -> Array:
     return Z[:, features].toarray() if sp.issparse(Z) else Z[:, features]
 
 
-def grow_tree(Z: Any, most: int, random: np.random.Generator) -> Tree:
-    """Split at about the median of a feature until no cell has more rows than `most`.
+def grow_tree(Z: Any, most: int, random: np.random.Generator, rows: Array | None = None) -> Tree:
+    """Split at about the median of a feature until no cell has more of these rows than `most`.
 
     A feature is drawn with a probability in proportion to its variance in the cell: in a learned metric
-    that is how much f changes along it. Rows that agree in all features cannot be split.
+    that is how much f changes along it. Rows that agree in all features cannot be split. `rows` are
+    numbers of rows of Z, some of them perhaps more than once; all rows unless given.
     """
+    rows = np.arange(Z.shape[0]) if rows is None else rows
     nodes: list[tuple[int, float, int, int]] = []
-    waiting = [(np.arange(Z.shape[0]), -1, 0)]  # rows, the node above, and on which side of it
+    waiting = [(rows, -1, 0)]  # rows, the node above, and on which side of it
     cells = 0
     Z = sp.csc_array(Z) if sp.issparse(Z) else Z
     while waiting:

@@ -7,10 +7,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE
+from .._data.mapped import Mapped
 from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
 from .._data.steps import onwards
 from .._learners import Chunk, Rule
@@ -61,6 +63,8 @@ def _shuffled(
     problem = problem._replace(task=problem.task.suited(data.Y, data.weight))
     targets = problem.task.scaler(data.Y, data.weight)
     work = scaled_work(data, rounds, problem, setup, size, targets)
+    if not plan.cell:
+        work = work.in_memory()
     if plan.race is None:
         watch.begin(plan.passes * (plan.orders or 1))
         scaled = work.data
@@ -84,14 +88,15 @@ def _shuffled(
 def scaled_work(
     data: Data, rounds: Rounds, problem: Problem, setup: Setup, size: float, targets: Any
 ) -> Work:
-    """Rows and targets scaled: all that is known before anything is learned."""
+    """All that is known before anything is learned; dense rows are scaled when they are asked for."""
     task, family = problem.task, problem.family
     # hashes are of the rows as given: scaled values are rounded
     hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))
     sample = sampled(hashes, rounds, SAMPLE)
     X = family.fenced(data.X, data.weight, sample)
     scaler = family.scaler(X, data.weight, sample)
-    scaled = data._replace(X=scaler.transform(X), Y=targets.transform(data.Y))
+    Z = scaler.transform(X) if sp.issparse(X) else Mapped(X).then(scaler.transform)
+    scaled = data._replace(X=Z, Y=targets.transform(data.Y))
     counts = Counts(setup.n_rows, len(rounds.rows), size)
     blank = Fitted(
         task, family, setup.columns, scaler, targets, [], 0, Online(), counts,
@@ -104,8 +109,10 @@ def race_on_sample(work: Work, race: Race) -> tuple[Chosen, Work]:
     """What a race on some of the rows has chosen, and all rows in the metric that it has found."""
     chosen = _race(work.sample(race.sample), race, None)
     scaler, error = chosen.fitted.scaler, chosen.fitted.held_out_error
-    Z = onwards(work.problem.family.compact(work.data.X), work.blank.scaler, scaler)
-    blank = replace(work.blank, scaler=scaler, held_out_error=error)
+    steps = work.problem.family.compact, partial(onwards, start=work.blank.scaler, scaler=scaler)
+    blank, Z = replace(work.blank, scaler=scaler, held_out_error=error), work.data.X
+    for step in steps:
+        Z = Z.then(step) if isinstance(Z, Mapped) else step(Z)
     return chosen, work._replace(data=work.data._replace(X=Z), blank=blank)
 
 

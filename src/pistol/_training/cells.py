@@ -6,32 +6,35 @@ number of passes for all cells, at the size at which they are used.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.threads import Workers, one_blas_thread, workers
+from .._compiled.threads import Spare, Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
+from .._data.mapped import Mapped
 from .._data.ordering import Rounds, shuffled
 from .._learners import Cells, Chunk, Dual, Gram, GramRun, Rule
 from .._learners.cells import centred
 from .._learners.models import Expansion, mean_model
 from .._learners.trees import Tree, grow_tree
 from .families import Candidate, Data
-from .fitted import Fitted, Online, learned_before
+from .fitted import Fitted, Online, joined, learned_before
 from .plan import Plan
 from .race import EARLY, Contest, Folds, Racer, learn_passes, shuffled_passes
 from .tasks import mean_error
+from .turns import turns
 from .watch import Watch
 from .work import Work, all_passes
 
 FULL = 2  # shuffled orders of the base
+MANY = 2**24  # entries of scaled rows that are kept once, though cells of several trees have them
 TIE = 0.01  # a loss that is larger by this share is as good
-TURN = 4  # cells per thread between two looks at callbacks
 
 
 class Cell(NamedTuple):
@@ -47,6 +50,13 @@ class Cell(NamedTuple):
         """Sums of kernels for the scale of these rows, all or some, by number."""
         data, family = self.data, work.problem.family
         return family.candidates(data.X, data.weight, work.blank.scaler, numbers)
+
+    def only(self, some: Array) -> Cell:
+        """The same with some of its rows and without rounds."""
+        data = Data(*(part[some] for part in self.data))
+        return Cell(
+            data, self.centre, self.start[some], Rounds(some[:0], some[:0]), self.rows[some]
+        )
 
 
 class Ground(NamedTuple):
@@ -66,15 +76,21 @@ class Ground(NamedTuple):
 
     def tree(self, seed: int) -> Tree:
         """A partition of all rows."""
-        Z = self.work.data.X[self.order.rows]
-        return grow_tree(Z, self.most, np.random.default_rng(seed))
+        random = np.random.default_rng(seed)
+        return grow_tree(self.work.data.X, self.most, random, self.order.rows)
 
     def cells(self, tree: Tree) -> list[Array]:
         """The rounds of each cell. Of rows too many and too alike to be split, some are enough."""
         of_round = tree.cell_of(self.work.data.X)[self.order.rows]
         by_cell = np.argsort(of_round, kind="stable")
         ends = np.searchsorted(of_round[by_cell], np.arange(1, tree.cells))
-        return [own[: self.most] for own in np.split(by_cell, ends)]
+        return [own[: self.most] for own in np.split(_narrow(by_cell), ends)]
+
+    def in_memory(self) -> Ground:
+        """The same with all scaled rows in memory."""
+        X = self.work.data.X
+        Z = X.in_parts() if isinstance(X, Mapped) else X
+        return self._replace(work=self.work._replace(data=self.work.data._replace(X=Z)))
 
     def cell(self, own: Array) -> Cell:
         """The cell with these rounds."""
@@ -85,6 +101,12 @@ class Ground(NamedTuple):
         weight = np.bincount(at, r, len(rows))
         inside = Data(centred(Z, centre), read_only(data.Y[rows]), weight, data.ids[rows])
         return Cell(inside, centre, self.start[rows], Rounds(read_only(at), r), rows)
+
+
+def _narrow(numbers: Array) -> Array:
+    """Numbers of rows or rounds in half the memory, where they are not too large."""
+    small = numbers.max(initial=0) <= np.iinfo(np.int32).max
+    return numbers.astype(np.int32 if small else np.int64)
 
 
 def _in_order(rows: Array) -> tuple[Array, Array]:
@@ -115,14 +137,12 @@ class Chosen(NamedTuple):
 
 def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
     """The base, with this candidate and so many passes, and one learner for each cell of some trees."""
-    seed, trees, online = work.seed(), plan.orders or 1, Online()
+    seed, online, first = work.seed(), Online(), dict[int, Online]()
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
-        ground = _ground(work, number, passes, plan, seed, threads)
-        planted = [ground.tree(seed + tree) for tree in range(trees)]
-        cells = ground.cells(planted[0])
-        best = race_in_cell(ground, probe(ground, cells), plan, seed, threads)
+        ground, planted = _ground(work, number, passes, plan, seed, threads)
+        best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
         threads.spare.clear()  # the cells that follow have fewer kernels
-        watch.begin(trees)
+        watch.begin(len(planted))
         learners: list[Any] = []
         now = partial(
             replace,
@@ -131,28 +151,46 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
             passes=best.passes,
             held_out_error=best.error,
         )
-        for tree, planned in enumerate(planted):
+        for tree, (planned, cells) in enumerate(planted):
             watch.begin_pass()
-            cells = ground.cells(planned) if tree else cells
             learners.append(_unlearned(ground, planned))
             for found in _learned(ground, cells, best, (seed, tree), threads):
-                for i, (cell, learner, chunk) in found:
-                    learners[-1].set_cell(i, cell.centre, learner)
-                    online = _then(online, ground, cell, chunk) if tree == 0 else online
+                for i, (centre, learner, sums) in found:
+                    learners[-1].set_cell(i, centre, learner)
+                    if tree == 0:
+                        first[i] = sums
+                online = joined([first[i] for i in sorted(first)])
                 if watch.rows(online, partial(now, online=online)):
                     break
             if watch.end_pass(online, partial(now, online=online)):
                 break
+        threads.spare.clear()
+        _settle(ground, [learner for tree in learners for learner in tree.learners])
     return now(online=online, temperature=best.temperature)
+
+
+class Planted(NamedTuple):
+    """A partition of all rows, and the rounds of each cell."""
+
+    tree: Tree
+    cells: list[Array]
 
 
 def _ground(
     work: Work, number: int, passes: int, plan: Plan, seed: int, threads: Workers
-) -> Ground:
-    """Learn the base from some rows, and evaluate it at all."""
+) -> tuple[Ground, list[Planted]]:
+    """Learn the base from some rows, evaluate it at all, and divide these into cells.
+
+    Only here are all scaled rows in memory. Later on those of a cell are made when it is learned.
+    """
     base, known = learn_base(work, number, passes, plan, seed, threads)
-    order = shuffled(work.hashes, work.rounds, 0)
-    return Ground(work, base, base.decide(work.data.X), known, order, plan.cell)
+    rows, r = shuffled(work.hashes, work.rounds, 0)
+    order = Rounds(read_only(_narrow(rows)), r)
+    ground = Ground(work, base, np.empty((0, 0)), known, order, plan.cell)
+    whole = ground.in_memory()
+    trees = (whole.tree(seed + tree) for tree in range(plan.orders or 1))
+    planted = [Planted(tree, whole.cells(tree)) for tree in trees]
+    return ground._replace(start=base.decide(whole.work.data.X)), planted
 
 
 def learn_base(
@@ -182,6 +220,30 @@ def _unlearned(ground: Ground, tree: Tree) -> Cells:
     return Cells(tree, centres, learners, base)
 
 
+def _share(ground: Ground, cell: Cell, learner: Dual) -> None:
+    """Keep of dense support rows nothing but their numbers; sparse ones are a copy already."""
+    rows, ids = ground.work.data.X, ground.work.data.ids
+    if not sp.issparse(rows):
+        at = cell.rows[np.isin(cell.data.ids, learner.support.ids.values)]
+        learner.support = learner.support.shared(rows, _narrow(at), cell.centre, ids)
+
+
+def _settle(ground: Ground, learners: list[Dual]) -> None:
+    """All cells have been learned: support rows no longer depend on the user's.
+
+    Many rows are kept once, where the cells of all trees together have more than there are; otherwise
+    each cell has a copy of its own, which is faster to predict with.
+    """
+    some, data = [one for one in learners if one.support.is_shared], ground.work.data
+    n, d = data.X.shape
+    once = n < sum(one.support.ids.n for one in some) and n * d > MANY
+    Z = ground.in_memory().work.data.X if once else None
+    for learner in some:
+        support = learner.support
+        at, centre = support.rows.at, support.rows.centre
+        learner.support = support.grown() if Z is None else support.shared(Z, at, centre, data.ids)
+
+
 class Learned(NamedTuple):
     """A cell, a learner of its rounds, and its first pass."""
 
@@ -189,18 +251,49 @@ class Learned(NamedTuple):
     learner: Dual
     first: Chunk
 
+    def kept(self, ground: Ground) -> Kept:
+        """What is kept, in less memory."""
+        _share(ground, self.cell, self.learner)
+        sums = _then(Online(), ground, self.cell, self.first)
+        return Kept(self.cell.centre, self.learner, sums)
+
+
+class Kept(NamedTuple):
+    """The mean of the rows of a cell, a learner of its rounds, and sums over its first pass."""
+
+    centre: Array
+    learner: Dual
+    online: Online
+
 
 def _learned(
     ground: Ground, cells: list[Array], best: Chosen, seed: tuple[int, ...], threads: Workers
-) -> Iterator[list[tuple[int, Learned]]]:
+) -> Iterator[list[tuple[int, Kept]]]:
     """A few cells at a time, with their numbers: rows of more of them are never in memory."""
-    step = TURN * threads.n
-    for lo in range(0, len(cells), step):
-        some = range(lo, min(lo + step, len(cells)))
-        tasks = [
-            partial(learn_cell, ground, cells[i], best, (*seed, i), threads.alone) for i in some
-        ]
-        yield list(zip(some, threads.run(tasks), strict=True))
+    for lanes in turns([len(own) for own in cells], threads.n):
+        tasks = [partial(_lane, ground, cells, lane, best, seed, threads.alone) for lane in lanes]
+        try:
+            yield [one for lane in threads.run(tasks) for one in lane]
+        finally:
+            for lane in lanes:
+                lane.clear()  # nothing more is begun after an error or an interrupt
+
+
+def _lane(
+    ground: Ground,
+    cells: list[Array],
+    lane: deque[int],
+    best: Chosen,
+    seed: tuple[int, ...],
+    thread: Workers,
+) -> list[tuple[int, Kept]]:
+    """Learn some cells one after the other, all of them in the memory of the first."""
+    thread.spare, found = Spare(), []
+    while lane:
+        i = lane.popleft()
+        learned = learn_cell(ground, cells[i], best, (*seed, i), thread)
+        found.append((i, learned.kept(ground)))
+    return found
 
 
 def learn_cell(
@@ -282,9 +375,48 @@ def _simplest(racers: list[Racer], candidates: dict[int, Candidate]) -> Racer:
 def _racers(
     ground: Ground, cell: Cell, candidates: dict[int, Candidate], learned: Array, threads: Workers
 ) -> list[Racer]:
-    """All candidates, for these rows to learn; kernel values are computed once for all of them."""
+    """All candidates, for these rows to learn, whose kernel values are computed once for all."""
     kernels = [kernel for candidate in candidates.values() for kernel in candidate]
-    gram = Gram(cell.data.X, kernels, threads, learned)
+    some = cell.only(learned)
+    gram = Gram(some.data.X, kernels, threads)
     return [
-        Racer(number, [_run(ground, cell, gram, kernels)]) for number, kernels in candidates.items()
+        Racer(number, [Apart(_run(ground, some, gram, kernels), cell, learned)])
+        for number, kernels in candidates.items()
     ]
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A run on some rows of a cell; at the others f̄ is computed from scratch.
+
+    A third of the kernel values need not be in memory then: they are used once in a while.
+    """
+
+    run: GramRun
+    cell: Cell
+    learned: Array  # numbers of the rows that may be learned, ascending
+
+    @property
+    def alpha(self) -> Array:
+        """Sums of the sizes of gradients."""
+        return self.run.alpha
+
+    def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
+        """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
+        return self.run.learn(V[self.learned], np.searchsorted(self.learned, order), r, ends)
+
+    def scores(self, at: Array) -> Array:
+        """f̄ at the rows with these numbers, the start included."""
+        return self.cell.start[at] + self.run.expansion().decide(self.cell.data.X[at])
+
+    def expansion(self) -> Expansion:
+        """f̄ so far, without the start."""
+        return self.run.expansion()
+
+    def snapshot(self) -> Any:
+        """What has been learned so far."""
+        return self.run.snapshot()
+
+    def learner(self, kept: Any = None) -> Dual:
+        """A learner that can go on with other rows, from a snapshot if one is given."""
+        return self.run.learner(kept)

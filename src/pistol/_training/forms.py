@@ -257,7 +257,7 @@ class Rows:
     def write(self, value: Any, to: Written) -> Any:
         """What stands for the arrays."""
         if not sp.issparse(value):
-            return to.keep(value)
+            return to.keep(value[:])
         out: dict[str, Any] = {"shape": list(value.shape)}
         for name in ("data", "indices", "indptr"):
             with to.inside(name):

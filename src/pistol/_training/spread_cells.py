@@ -95,9 +95,8 @@ def probe(shared: Shared, group: int, parts: Sequence[Rows]) -> tuple[Cell, Arra
 
 def grow_tree_of(ground: Ground, seed: tuple[int, ...]) -> Tree:
     """The partition of a group into cells."""
-    return grow_tree(
-        ground.work.data.X[ground.order.rows], ground.most, np.random.default_rng(seed)
-    )
+    random = np.random.default_rng(seed)
+    return grow_tree(ground.work.data.X, ground.most, random, ground.order.rows)
 
 
 def probed(shared: Shared, groups: int) -> list[int]:

@@ -65,6 +65,7 @@ def begin_choice(
     problem = problem._replace(task=task)
     targets = task.scaler(data.Y, data.weight, ends)
     work = scaled_work(data, as_given(data.weight, size), problem, setup, size, targets)
+    work = work.in_memory()
     return Start(data.X, work._replace(blank=replace(work.blank, counts=total)), plan, weight)
 
 
@@ -79,8 +80,8 @@ def settled(start: Start) -> Shared:
         base, known = learn_base(work, chosen.number, passes, plan, seed, threads)
     order = shuffled(work.hashes, work.rounds, 0).rows
     most = max(1, len(order) // groups_of(blank.counts.rounds, plan.cell))
-    Z = work.data.X[order]
-    tops = [grow_tree(Z, most, np.random.default_rng((seed, t))) for t in range(plan.orders or 1)]
+    random = [np.random.default_rng((seed, t)) for t in range(plan.orders or 1)]
+    tops = [grow_tree(work.data.X, most, each, order) for each in random]
     some = compact(blank, start.X[known]), read_only(work.data.Y[known])
     rule = work.problem.rule(start.weight, work.size)
     return Shared(blank, base, rule, plan, work.size, seed, tops, np.unique(fingerprints(*some)))

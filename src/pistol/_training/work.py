@@ -9,6 +9,7 @@ import numpy as np
 
 from .._compiled.types import Array, read_only
 from .._data.intake import Columns
+from .._data.mapped import Mapped
 from .._data.ordering import Rounds, as_given, sampled
 from .._learners import Learner, Rule
 from ..losses import Loss
@@ -59,6 +60,11 @@ class Work(NamedTuple):
         """A new learner for these rows."""
         X, Y = self.data.X, self.data.Y
         return self.problem.family.learner(candidate, X.shape[1], Y.shape[1], rule)
+
+    def in_memory(self) -> Work:
+        """With all rows in memory, rather than made when they are asked for."""
+        X = self.data.X
+        return self._replace(data=self.data._replace(X=X[:] if isinstance(X, Mapped) else X))
 
     def seed(self) -> int:
         """The user's."""

@@ -1,0 +1,28 @@
+"""Rows that are made when asked for are the rows that would be made at once."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from pistol._data import mapped
+from pistol._data.mapped import Mapped
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_the_same_whether_they_are_made_at_once_or_not(dtype, monkeypatch):
+    monkeypatch.setattr(mapped, "PART", 7)
+    X = np.random.default_rng(0).normal(size=(40, 3)).astype(dtype)
+    ours = Mapped(X).then(np.exp).then(lambda Z: np.hstack([Z, -Z]).astype(np.float32))
+    whole = np.hstack([np.exp(X), -np.exp(X)]).astype(np.float32)
+    assert ours.shape == whole.shape
+    assert ours.dtype == whole.dtype
+    some = np.array([3, 3, 39, 0])
+    assert_array_equal(ours[some], whole[some])
+    assert_array_equal(ours.take(some), whole[some])
+    assert_array_equal(ours[5:9], whole[5:9])
+    assert_array_equal(ours.in_parts(), whole)
+
+
+def test_without_steps_they_are_the_rows_themselves():
+    X = np.arange(6.0).reshape(3, 2)
+    assert np.shares_memory(Mapped(X)[:], X)
