@@ -87,9 +87,9 @@ def scaled_work(
     """Rows and targets scaled: all that is known before anything is learned."""
     task, family = problem.task, problem.family
     # hashes are of the rows as given: scaled values are rounded
-    hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))
+    hashes, seen = family.content(data._replace(Y=task.content(data.Y, data.weight)))
     sample = sampled(hashes, rounds, SAMPLE)
-    X = family.fenced(data.X, data.weight, sample)
+    X = family.fenced(data.X, seen, sample)
     scaler = family.scaler(X, data.weight, sample)
     scaled = data._replace(X=scaler.transform(X), Y=targets.transform(data.Y))
     counts = Counts(setup.n_rows, len(rounds.rows), size)
