@@ -53,7 +53,8 @@ def content(X: Any, Y: Array, weight: Array, threads: Workers) -> tuple[Array, O
     seen, targets = overview(X, weight, threads), overview(Y, weight, threads, _MIX[1])
     found = mix(mix(hashes(seen, threads)) + hashes(targets, threads)) & ~_LOW
     some = _alike(found, weight)
-    found[some] |= mix(mix(fine_hashes(seen, some)) + fine_hashes(targets, some)) >> _HALF
+    fine = mix(fine_hashes(seen, some, threads)) + fine_hashes(targets, some, threads)
+    found[some] |= mix(fine) >> _HALF
     return found, seen
 
 

@@ -61,11 +61,13 @@ def hashes(seen: Overview, threads: Workers) -> Array:
     return sums
 
 
-def fine_hashes(seen: Overview, some: Array) -> Array:
+def fine_hashes(seen: Overview, some: Array, threads: Workers) -> Array:
     """Σ_j mix(u_j + number of feature j) of some rows, for all but the last bits of u_j."""
-    sums = np.zeros(len(some), np.uint64)
+    sums, some = np.zeros(len(some), np.uint64), read_only(some)
     number = read_only(seen.features.astype(np.int64, copy=False))
-    add_fine_hashes(seen.rows, seen.F, number, seen.salt, read_only(some), sums)
+    task = partial(add_fine_hashes, seen.rows, seen.F, number, seen.salt)
+    parts = evenly(len(some), seen.X, threads)
+    threads.run([partial(task, some[lo:hi], sums[lo:hi]) for lo, hi in parts])
     return sums
 
 
