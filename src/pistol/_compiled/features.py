@@ -73,8 +73,8 @@ def _either(order: str) -> Any:
 
 
 bits_of: Any = _view_bits if INTERPRETED else _bits_of
-less: Any = min if INTERPRETED else _either("<")
-more: Any = max if INTERPRETED else _either(">")
+less: Any = (lambda x, y: x if x < y else y) if INTERPRETED else _either("<")
+more: Any = (lambda x, y: x if x > y else y) if INTERPRETED else _either(">")
 
 
 @helper(inline="always")
@@ -296,7 +296,7 @@ def find_large(X, weight, F, far, at, first, last):
         start = end = found
         for n in range(lo, hi):  # a jump for each would take longer
             at[end] = n
-            end += far[np.uintp(cols[n])]
+            end += far[np.uintp(cols[n])] != 0
         for k in range(start, end):
             n = at[k]
             f, size = np.uintp(cols[n]), abs(float(vals[n]))
