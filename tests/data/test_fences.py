@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from pistol._data.fences import FAR_OUT, fences_of, within_stored
+from pistol._compiled.threads import workers
+from pistol._data import fences
+from pistol._data.fences import FAR_OUT, fences_of
+from pistol._data.overview import overview
 
 pytestmark = [
     pytest.mark.interpreted,
@@ -23,6 +26,26 @@ def table(seed, n=60):
     rng = np.random.default_rng(seed)
     rare = rng.normal(size=n) * (rng.random(n) < 0.2)
     return np.column_stack([rng.normal(size=n), np.exp(rng.normal(size=n)), rare, np.ones(n)])
+
+
+def within_stored(X, weight):
+    with workers(1) as threads:
+        return fences.within_stored(X, overview(X, weight, threads), threads)
+
+
+def plainly_within(X, weight):
+    """The same in plain Python, one feature after the other."""
+    Z = X.tocsc().astype(float)
+    for j in range(Z.shape[1]):
+        at = slice(Z.indptr[j], Z.indptr[j + 1])
+        x, w = Z.data[at], weight[Z.indices[at]]
+        high = np.inf
+        for _ in range(3):
+            near = np.minimum(abs(x), high)
+            high = 4 * (w @ near) / max(w @ (near > 0), 1e-300)
+        if (w @ abs(x) * 4 < w @ (x != 0) * abs(x * (w > 0)).max(initial=0.0)) and len(x):
+            Z.data[at] = np.clip(x, -high, high)
+    return Z.tocsr()
 
 
 @few
@@ -92,3 +115,31 @@ def test_stored_values_far_out_come_close_in_any_unit(seed, powers):
     assert_array_equal(within_stored(sp.csr_array(X * unit), weight).toarray() / unit, near)
     copies = within_stored(sp.csr_array(np.repeat(X, weight, axis=0)), np.ones(weight.sum()))
     np.testing.assert_allclose(copies.toarray(), np.repeat(near, weight, axis=0), rtol=1e-12)
+
+
+@few
+@given(seed=seeds, tail=st.sampled_from([0.5, 1.5, 4.0]), dtype=st.sampled_from(["f4", "f8"]))
+def test_sparse_fences_are_those_of_a_plain_loop(seed, tail, dtype):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((80, 12), density=0.4, format="csr", rng=rng)
+    X.data = (rng.choice([-1, 1], X.nnz) * np.exp(tail * rng.normal(size=X.nnz))).astype(dtype)
+    X.data[rng.random(X.nnz) < 0.05] = 0.0  # stored zeros are no values
+    weight = rng.integers(1, 4, 80).astype(float)
+    before = X.copy()
+    near = within_stored(X, weight)
+    assert near.dtype == X.dtype
+    assert_array_equal(X.toarray(), before.toarray())
+    np.testing.assert_allclose(near.toarray(), plainly_within(X, weight).toarray(), rtol=1e-6)
+
+
+def test_used_memory_is_used_again_only_where_it_is_large_enough():
+    rng = np.random.default_rng(0)
+    for n in (6, 60):
+        X = sp.csr_array(rng.random((n, 7)))
+        X.data[0] = 1e6
+        with workers(1) as threads:
+            seen = overview(X, np.ones(n), threads)
+            near = fences.within_stored(X, seen, threads)
+        assert np.shares_memory(near.data, seen.F) == (X.nnz <= seen.F.size)
+        expected = plainly_within(X, np.ones(n)).toarray()
+        np.testing.assert_allclose(near.toarray(), expected, rtol=1e-12)

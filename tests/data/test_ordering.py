@@ -6,14 +6,14 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis.strategies import floats, integers, lists
 
-from pistol._data import seen
+from pistol._compiled.threads import workers
+from pistol._data import ordering, seen
 from pistol._data.ordering import (
     FREE,
     PER_ROW,
     Rounds,
     as_given,
     by_content,
-    content,
     round_size,
     sampled,
     shuffled,
@@ -25,6 +25,11 @@ pytestmark = [
 ]
 
 weights = lists(floats(0, 5), min_size=1, max_size=20).map(np.array)
+
+
+def content(X, Y, weight):
+    with workers(1) as threads:
+        return ordering.content(X, Y, weight, threads)[0]
 
 
 @given(weight=weights)
@@ -232,6 +237,18 @@ def test_rows_that_are_alike_in_coarse_steps_are_told_apart():
         rows[shuffled(content(rows, Y, ones), as_given(ones), 3).rows] for rows in (X, X[::-1])
     )
     assert (first == second).all()
+
+
+def test_rows_that_are_alike_in_coarse_steps_alone_have_a_fine_half():
+    """All others are told apart already; a row of weight zero is nobody's like."""
+    X = np.array([0.0, 0.5, 0.5 + 1e-6, 0.8, 0.8, 1.0, 0.0])[:, None]
+    weight = np.array([1.0, 1, 1, 1, 1, 1, 0])
+    found = content(X, np.ones((7, 1)), weight)
+    low, half = np.uint64(2**32 - 1), np.uint64(32)
+    assert ((found & low) > 0).tolist() == [False, True, True, True, True, False, False]
+    assert found[1] >> half == found[2] >> half
+    assert found[1] != found[2]
+    assert found[3] == found[4]
 
 
 @given(seed=integers(0, 10**6))

@@ -18,25 +18,30 @@ from .rows import row
 from .types import indices, loop, numbers, real, rows_type
 
 _floats, _whole = types.float64[:, ::1], types.uint64[:, ::1]
+_flags = types.Array(types.uint8, 1, "C", readonly=True)
 
-# What is known of a feature, in one cache line. First the smallest and the largest value, and how
-# many rows store one; then where the range starts, the way through it and its other end, with sums
-# over places in it; at last, as whole numbers, what hashes are made of.
-LOW, HIGH, COUNT = 0, 1, 2
-START, WAY, SUM, SQUARES, STORED, END = 0, 1, 2, 3, 4, 5
-KEY, NUMBER, ZERO_COARSE, ZERO_FINE = 2, 3, 4, 5
+# What is known of a feature, in one cache line. First the smallest and the largest value, and that of
+# the first row; then, over values that are not zero, weighted sums of distances from it and of their
+# squares, how many there are, their weights, and the weighted sum of magnitudes. Later, where the
+# range starts and one over the way through it; as whole numbers, the key and what a zero adds to
+# hashes; a bound below all fences, and the sum of magnitudes that are not beyond it.
+LOW, HIGH, BASE, SUM, SQUARES, COUNT, WEIGHT, TOTAL = 0, 1, 2, 3, 4, 5, 6, 7
+START, PER_WAY, KEY, ZERO, LOWEST, REST = 0, 1, 2, 3, 4, 5
 FIELDS = 8
-TOTAL, MOST, LARGEST, SIZES = 0, 1, 3, 4  # see `add_sizes`; COUNT is between them
 
 COARSE = 2.0**12  # steps in which the values of a feature are told apart, but for the finest
 KEYS = 2.0**10  # steps in which features are told apart; few, as one that changes changes all rows
-_UPPER = 0.5 + 2.0**-20  # a range starts at the other end if the mean is beyond this
+_BESIDE = 2.0**-20  # steps of means begin beside the simple fractions, which rounding would part
+_UPPER = 0.5 + _BESIDE  # a range starts at the other end if the mean is beyond this
+FENCE = 4.0  # mean magnitudes of a sparse feature to its fence
+_MORE = 1.001  # than rounding may take from a mean square
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+ODD = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _NO, _ONE = np.uint64(0), np.uint64(1)
 _WHOLE = 2.0**52  # added to a smaller number, it leaves no bits for a fraction
+_WHOLE_BITS = np.float64(_WHOLE).view(np.uint64)
 _REST, _ROUND = np.uint64(16), np.uint64(1 << 15)  # bits that rounding may change
 
 
@@ -55,7 +60,21 @@ def _view_bits(x: float) -> np.uint64:
     return np.float64(x).view(np.uint64)
 
 
+def _either(order: str) -> Any:
+    """Of two numbers the one that is less or more, without a jump: no processor could guess it."""
+
+    def _one(typingctx, x, y):
+        def codegen(context, builder, signature, args):
+            return builder.select(builder.fcmp_ordered(order, *args), *args)
+
+        return types.float64(types.float64, types.float64), codegen
+
+    return intrinsic(_one)
+
+
 bits_of: Any = _view_bits if INTERPRETED else _bits_of
+less: Any = (lambda x, y: x if x < y else y) if INTERPRETED else _either("<")
+more: Any = (lambda x, y: x if x > y else y) if INTERPRETED else _either(">")
 
 
 @helper(inline="always")
@@ -68,8 +87,8 @@ def _mix(x):
 
 @helper(inline="always")
 def _whole_steps(x):
-    """The nearest whole number; `rint` takes longer to compile."""
-    return np.uint64((x + _WHOLE) - _WHOLE)
+    """The nearest whole number; `rint` takes longer to compile, and a conversion longer to run."""
+    return bits_of(x + _WHOLE) - _WHOLE_BITS
 
 
 @helper(inline="always")
@@ -78,137 +97,223 @@ def _fine(u):
     return (bits_of(u) + _ROUND) >> _REST
 
 
-@loop(lambda data: types.void(rows_type(data), numbers, _floats))
-def find_extremes(X, weight, F):
-    """LOW, HIGH and COUNT of every feature, over rows that have a weight."""
+@plain
+def first_from(cols, feature):
+    """The first entry of a row from this feature on, by bisection; all of them are in order.
+
+    Rows in no order may be asked for a bound that all of their features keep to.
+    """
+    lo, hi = 0, len(cols)
+    if hi == 0 or cols[0] >= feature:
+        return 0
+    if cols[hi - 1] < feature:
+        return hi
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if cols[middle] < feature:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@loop(lambda data: types.void(rows_type(data), numbers, _floats, types.int64, types.int64))
+def describe(X, weight, F, first, last):
+    """Fill in what is known of features first to last, over rows that have a weight; F is zero."""
+    counted = 0
     for i in range(len(weight)):
         if weight[i] > 0.0:
             cols, vals = row(X, i)
-            _widen(F, cols, vals)
+            lo, hi = first_from(cols, first), first_from(cols, last)
+            if counted == 0:
+                _begin(F, cols[lo:hi], vals[lo:hi])
+            counted += 1
+            _describe_row(F, cols[lo:hi], vals[lo:hi], weight[i])
 
 
 @plain
-def _widen(F, cols, vals):
-    """Let the ranges of features include the values of a row."""
+def _begin(F, cols, vals):
+    """Begin with the values of one row. Where it has none, zero is one of the feature's values."""
+    for n in range(len(cols)):
+        f, x = np.uintp(cols[n]), float(vals[n])
+        F[f, LOW], F[f, HIGH], F[f, BASE] = x, x, x
+
+
+@plain
+def _describe_row(F, cols, vals, weight):
+    """The share of one row."""
     for n in range(len(cols)):
         ask_for_feature(F, cols, n)
         f, x = np.uintp(cols[n]), float(vals[n])
-        F[f, LOW] = x if x < F[f, LOW] else F[f, LOW]
-        F[f, HIGH] = x if x > F[f, HIGH] else F[f, HIGH]
-        F[f, COUNT] += 1.0
-
-
-@loop(lambda data: types.void(_floats, real))
-def set_ranges(F, counted):
-    """START, WAY and END of every feature, given its extremes; so many rows have a weight.
-
-    The way through the range of a constant feature is infinite.
-    """
-    for f in range(len(F)):
-        low, high = F[f, LOW], F[f, HIGH]
-        if F[f, COUNT] < counted:  # some rows have a zero that is not stored
-            low, high = (low if low < 0.0 else 0.0), (high if high > 0.0 else 0.0)
-        F[f, START], F[f, WAY], F[f, END] = 0.0, np.inf, 0.0
-        if high > low:
-            F[f, START], F[f, WAY], F[f, END] = low, high - low, high
-        F[f, SUM], F[f, SQUARES], F[f, STORED] = 0.0, 0.0, 0.0
+        if x != 0.0:
+            gap = x - F[f, BASE]
+            share = weight * gap
+            F[f, LOW], F[f, HIGH] = less(x, F[f, LOW]), more(x, F[f, HIGH])
+            F[f, SUM] += share
+            F[f, SQUARES] += share * gap
+            F[f, COUNT] += 1.0
+            F[f, WEIGHT] += weight
+            F[f, TOTAL] += weight * abs(x)
 
 
 @helper(inline="always")
-def place(x, start, way):
+def place(x, start, per_way):
     """Where a value is on the way from one end of its feature's range to the other, from 0 to 1."""
-    u = (x - start) / way
-    u = 0.0 if not u > 0.0 else u
-    return u if u < 1.0 else 1.0
-
-
-@loop(lambda data: types.void(rows_type(data), numbers, _floats))
-def sum_places(X, weight, F):
-    """Weighted sums of the places of stored values, of their squares, and of the weights."""
-    for i in range(len(weight)):
-        cols, vals = row(X, i)
-        _add_places(F, cols, vals, weight[i])
+    return less(more((x - start) * per_way, 0.0), 1.0)
 
 
 @plain
-def _add_places(F, cols, vals, weight):
-    """The share of one row in all sums."""
-    for n in range(len(cols)):
-        ask_for_feature(F, cols, n)
-        f = np.uintp(cols[n])
-        u = place(float(vals[n]), F[f, START], F[f, WAY])
-        F[f, SUM] += weight * u
-        F[f, SQUARES] += weight * u * u
-        F[f, STORED] += weight
+def _lowest_fence(F, f):
+    """A bound below the fences of a feature; infinite where no value is beyond the first of them.
 
-
-@loop(lambda data: types.void(_floats, _whole, indices, types.uint64, real, _whole))
-def set_keys(F, bits, number, salt, all_weight, zeros):
-    """KEY and NUMBER of every feature, and what zeros add to hashes; `zeros` gets the sums of these.
-
-    A range starts at the end that is nearer to the mean. The key of a feature is the mean square of
-    places then, in a few steps. A constant feature adds nothing. `bits` is the memory of F.
+    Of magnitudes m, the first fence is h = FENCE · mean(m), and the next is the same for
+    magnitudes moved to it. They lose at most m²/4h each, as (m - 2h)² ≥ 0. So the second is not below
+    g = h - FENCE · mean(m²)/4h, and as min(m, g) ≥ (g/h) min(m, h), the third is not below g²/h.
     """
-    for f in range(len(F)):
-        start, way, end = F[f, START], F[f, WAY], F[f, END]
-        u, rest = place(0.0, start, way), all_weight - F[f, STORED]
-        mean = (F[f, SUM] + rest * u) / all_weight
-        square = (F[f, SQUARES] + rest * u * u) / all_weight
-        varies = way < np.inf
-        if varies and mean > _UPPER:
-            start, way, square = end, -way, abs(1.0 - 2.0 * mean + square)
-            u = place(0.0, start, way)
-        F[f, START], F[f, WAY] = start, way
-        key, own = _NO, _NO
-        if varies:
-            key = _mix(_whole_steps(KEYS * square) * salt + salt)
-            own = _mix((np.uint64(number[f]) + _ONE) * salt)
-        bits[f, KEY], bits[f, NUMBER] = key, own
-        bits[f, ZERO_COARSE] = _mix(_whole_steps(COARSE * u) * _ODD + key)
-        bits[f, ZERO_FINE] = _mix(_fine(u) * _ODD + own)
-        zeros[0, 0] += bits[f, ZERO_COARSE]
-        zeros[0, 1] += bits[f, ZERO_FINE]
+    weight, base = F[f, WEIGHT], F[f, BASE]
+    largest = more(abs(F[f, LOW]), abs(F[f, HIGH]))
+    if largest * weight <= FENCE * F[f, TOTAL]:  # for most; a division takes longer
+        return np.inf
+    high = FENCE * (F[f, TOTAL] / weight)
+    squares = (F[f, SQUARES] + 2.0 * base * F[f, SUM]) / weight + base * base
+    least = high - _MORE * 0.25 * FENCE * squares / high
+    return least * (least / high) if least > 0.0 else 0.0
 
 
-@loop(lambda data: types.void(rows_type(data), _floats, _whole, _whole))
-def add_hashes(X, F, bits, hashes):
-    """Σ_j mix(u_j + key of feature j), in coarse steps and for all but the last bits.
+@loop(
+    lambda data: types.uint64(
+        _floats, _whole, types.uint8[::1], types.uint64, real, real, types.int64, types.int64
+    )
+)
+def set_keys(F, bits, far, salt, counted, all_weight, first, last):
+    """What hashes are made of and fences found with, for features first to last.
+
+    `counted` rows have a weight. A range starts at the end that is nearer to the mean. The key of a
+    feature is the mean square of places then, in a few steps. A constant feature adds nothing. `far`
+    says where values are beyond a fence. `bits` is the memory of F. The sum of what zeros add to hashes
+    is returned.
+    """
+    zeros, share = _NO, 1.0 / all_weight
+    for f in range(first, last):
+        lowest, start, per_way, key = _lowest_fence(F, f), 0.0, 0.0, _NO
+        low, high, base = F[f, LOW], F[f, HIGH], F[f, BASE]
+        if F[f, COUNT] < counted:  # some rows have a zero
+            low, high = less(low, 0.0), more(high, 0.0)
+        if high > low:
+            start, per_way, rest = low, 1.0 / (high - low), all_weight - F[f, WEIGHT]
+            at = (base - low) * per_way
+            gap = (F[f, SUM] - rest * base) * share * per_way
+            gap_sq = (F[f, SQUARES] + rest * base * base) * share * per_way * per_way
+            mean, square = at + gap, abs(at * at + 2.0 * at * gap + gap_sq)
+            if mean > _UPPER:
+                start, per_way, square = high, -per_way, abs(1.0 - 2.0 * mean + square)
+            key = _mix(_whole_steps(KEYS * square + _BESIDE) * salt + salt)
+        zero = _coarse(0.0, start, per_way, key)
+        zeros += zero
+        far[f] = lowest < np.inf
+        F[f, START], F[f, PER_WAY], F[f, LOWEST], F[f, REST] = start, per_way, lowest, 0.0
+        bits[f, KEY], bits[f, ZERO] = key, zero
+    return zeros
+
+
+@helper(inline="always")
+def _coarse(x, start, per_way, key):
+    """What a value adds to a hash in coarse steps."""
+    return _mix(_whole_steps(COARSE * place(x, start, per_way)) * ODD + key)
+
+
+@loop(
+    lambda data: types.void(
+        rows_type(data), _floats, _whole, types.uint64[::1], types.int64, types.int64
+    )
+)
+def add_hashes(X, F, bits, hashes, first, last):
+    """Σ_j mix(u_j + key of feature j), for places u_j in coarse steps, of rows first to last.
 
     Zeros of all features are counted by the caller; a stored value takes the place of one.
     """
-    for i in range(len(hashes)):
+    for i in range(first, last):
         cols, vals = row(X, i)
-        _add_hash(cols, vals, F, bits, hashes[i])
+        hashes[i] += _row_hash(cols, vals, F, bits)
 
 
 @plain
-def _add_hash(cols, vals, F, bits, hashes):
+def _row_hash(cols, vals, F, bits):
     """The share of one row's stored values."""
-    coarse, fine = hashes[0], hashes[1]
+    total = _NO
     for n in range(len(cols)):
         ask_for_feature(F, cols, n)
         f = np.uintp(cols[n])
-        u = place(float(vals[n]), F[f, START], F[f, WAY])
-        coarse += _mix(_whole_steps(COARSE * u) * _ODD + bits[f, KEY]) - bits[f, ZERO_COARSE]
-        fine += _mix(_fine(u) * _ODD + bits[f, NUMBER]) - bits[f, ZERO_FINE]
-    hashes[0], hashes[1] = coarse, fine
+        coarse = _coarse(float(vals[n]), F[f, START], F[f, PER_WAY], bits[f, KEY])
+        total += coarse - bits[f, ZERO]
+    return total
 
 
-@loop(lambda data: types.void(rows_type(data), numbers, _floats))
-def add_sizes(X, weight, F):
-    """TOTAL of |x| or MOST, whichever is less, COUNT and LARGEST of every feature's values."""
-    for i in range(len(weight)):
-        cols, vals = row(X, i)
-        _add_row(F, cols, vals, weight[i])
+@loop(
+    lambda data: types.void(
+        rows_type(data), _floats, indices, types.uint64, indices, types.uint64[::1]
+    )
+)
+def add_fine_hashes(X, F, number, salt, some, hashes):
+    """Σ_j mix(u_j + number of feature j) of some rows, for all but the last bits of places u_j.
+
+    What zeros add is left out: it is the same for all rows.
+    """
+    for k in range(len(some)):
+        cols, vals = row(X, some[k])
+        hashes[k] += _fine_row_hash(cols, vals, F, number, salt)
 
 
 @plain
-def _add_row(F, cols, vals, weight):
-    """The share of one row in all sums."""
+def _fine_row_hash(cols, vals, F, number, salt):
+    """The share of one row's stored values."""
+    total = _NO
     for n in range(len(cols)):
         ask_for_feature(F, cols, n)
-        f, size = np.uintp(cols[n]), abs(float(vals[n]))
-        if size > 0.0:
-            F[f, COUNT] += weight
-            F[f, TOTAL] += weight * (size if size < F[f, MOST] else F[f, MOST])
-            F[f, LARGEST] = size if size > F[f, LARGEST] else F[f, LARGEST]
+        f = np.uintp(cols[n])
+        own = _mix((np.uint64(number[f]) + _ONE) * salt)
+        zero = place(0.0, F[f, START], F[f, PER_WAY])
+        u = place(float(vals[n]), F[f, START], F[f, PER_WAY])
+        total += _mix(_fine(u) * ODD + own) - _mix(_fine(zero) * ODD + own)
+    return total
+
+
+@loop(
+    lambda data: types.int64(
+        rows_type(data), numbers, _floats, _flags, types.int64[::1], types.int64, types.int64
+    )
+)
+def find_large(X, weight, F, far, at, first, last):
+    """Where values larger than the bound of their feature are stored, for features first to last.
+
+    Only those that are `far` have one, and get the weighted sum of their other magnitudes. How many
+    were found is returned.
+    """
+    found = 0
+    for i in range(len(weight)):
+        cols, vals = row(X, i)
+        lo, hi = first_from(cols, first), first_from(cols, last)
+        start = end = found
+        for n in range(lo, hi):  # a jump for each would take longer
+            at[end] = n
+            end += far[np.uintp(cols[n])] != 0
+        for k in range(start, end):
+            n = at[k]
+            f, size = np.uintp(cols[n]), abs(float(vals[n]))
+            if size > F[f, LOWEST]:
+                at[found] = X.indptr[i] + n
+                found += 1
+            else:
+                F[f, REST] += weight[i] * size
+    return found
+
+
+@loop(lambda data: types.void(rows_type(data), types.uint64[::1]))
+def add_row_keys(X, keys):
+    """Σ_j mix(mix(bits of x_j) + mix(j + 1)) of every row; zeros do not count."""
+    for i in range(len(keys)):
+        cols, vals = row(X, i)
+        for n in range(len(cols)):
+            x = float(vals[n])
+            if x != 0.0:
+                keys[i] += _mix(_mix(bits_of(x)) + _mix(np.uint64(cols[n]) + _ONE))

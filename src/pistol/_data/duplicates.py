@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.features import add_row_keys
+from .._compiled.rows import as_rows
 from .._compiled.types import Array
 from .notices import inspecting, say
-from .ordering import mix
 
 KEPT, LOOKED_AT = 1024, 2048  # training rows that are remembered, rows to predict that are compared
 CALLS, FEW = 8, 20  # calls of so many rows or more that are looked at
@@ -70,13 +71,6 @@ def some_rows(n: int) -> Array:
 
 def row_keys(X: Any) -> Array:
     """A hash of every dense or sparse row; zeros do not count."""
-    if not sp.issparse(X):
-        values = X.astype(np.float64, copy=False)
-        column = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64))
-        terms = np.where(values != 0.0, mix(mix(values.view(np.uint64)) + column), np.uint64(0))
-        return terms.sum(axis=1, dtype=np.uint64)
-    X = sp.csr_array(X)
-    values = X.data.astype(np.float64)
-    terms = mix(mix(values.view(np.uint64)) + mix(X.indices.astype(np.uint64) + np.uint64(1)))
-    sums = np.append(np.uint64(0), np.cumsum(np.where(values != 0.0, terms, np.uint64(0))))
-    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    keys = np.zeros(X.shape[0], np.uint64)
+    add_row_keys(as_rows(sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)), keys)
+    return keys

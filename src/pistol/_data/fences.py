@@ -7,24 +7,22 @@ Rows that are predicted stay as they are, so a linear model stays linear.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.features import COUNT, LARGEST, MOST, SIZES, TOTAL, add_sizes
-from .._compiled.rows import as_rows
+from .._compiled.features import FENCE, REST, TOTAL, WEIGHT, find_large
+from .._compiled.threads import Workers
 from .._compiled.types import Array, read_only
-from .seen import restricted
+from .overview import Overview, evenly, features_of
 from .targets import weighted_quantile
 
 SAMPLE = 2048  # rounds that the fences are computed from
 TYPICAL = 0.75  # the quantile of the distances from the median that is a typical one
 FAR_OUT = 12.0  # typical distances from the median to a fence; of a normal feature 14 deviations
-STORED, TIMES = (
-    4.0,
-    2,
-)  # typical magnitudes of a sparse feature to its fence, and how often they are computed
+AGAIN = 2  # times that the fences of a sparse feature are computed again
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,32 +59,48 @@ def fences_of(X: Array, weight: Array, far_out: float = FAR_OUT) -> Fences:
     return Fences(median - reach, median + reach)
 
 
-def within_stored(X: Any, weight: Array) -> Any:
+def within_stored(X: Any, seen: Overview, threads: Workers) -> Any:
     """Sparse rows with no stored value larger than four typical ones of its feature.
 
-    The typical one is the mean magnitude, computed again with values moved to the fences so far.
+    The typical one is the mean magnitude, computed again with values moved to the fences so far. What
+    was seen of the features is gone then: the new values may be where it was.
     """
-    Z = restricted(X)[0]
-    most, largest = _fence(Z, weight, np.inf)
-    far = largest > most
-    if not far.any():
+    if not seen.far.any():
         return X
-    at = np.flatnonzero(far[Z.indices])  # the other features stay as they are
-    few = sp.csr_array(
-        (Z.data[at], (np.cumsum(far) - 1)[Z.indices[at]], np.searchsorted(at, Z.indptr)),
-        shape=(Z.shape[0], int(far.sum())),
-    )
-    high = most[far]
-    for _ in range(TIMES):
-        high, _ = _fence(few, weight, high)
-    data = X.data.copy()
-    data[at] = np.clip(few.data, -high[few.indices], high[few.indices])
-    return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+    at = _large(seen, threads)
+    features = np.flatnonzero(seen.far)
+    count, total, rest = (seen.F[features, field] for field in (WEIGHT, TOTAL, REST))
+    each = (np.cumsum(seen.far, dtype=np.int32) - 1)[seen.rows.indices[at]]
+    weight = seen.weight[np.searchsorted(seen.rows.indptr, at, side="right") - 1]
+    values = X.data[at].astype(np.float64)
+    high = FENCE * (total / count)
+    for _ in range(AGAIN):
+        near = np.bincount(each, weight * np.minimum(np.abs(values), high[each]), len(features))
+        high = FENCE * ((rest + near) / count)
+    data = _copied(X, seen.F, threads)
+    data[at] = np.clip(values, -high[each], high[each])
+    near = sp.csr_array(X.shape, dtype=X.dtype)  # given arrays, it copies short views
+    near.data, near.indices, near.indptr = data, X.indices, X.indptr
+    return near
 
 
-def _fence(X: Any, weight: Array, most: Array | float) -> tuple[Array, Array]:
-    """Where the fence of each feature is, given the one so far, and the largest magnitude."""
-    F = np.zeros((X.shape[1], SIZES))
-    F[:, MOST] = most
-    add_sizes(as_rows(X), read_only(np.ascontiguousarray(weight, np.float64)), F)
-    return STORED * (F[:, TOTAL] / np.maximum(F[:, COUNT], 1e-300)), F[:, LARGEST]
+def _large(seen: Overview, threads: Workers) -> Array:
+    """Where values are that may be beyond a fence."""
+    parts = features_of(seen.X, threads)
+    rooms = [np.empty(seen.X.nnz, np.int64) for _ in parts]  # what is not touched takes no memory
+    task = partial(find_large, seen.rows, seen.weight, seen.F, read_only(seen.far))
+    tasks = [partial(task, room, *part) for room, part in zip(rooms, parts, strict=True)]
+    found = zip(rooms, threads.run(tasks), strict=True)
+    return np.concatenate([room[:n] for room, n in found])
+
+
+def _copied(X: Any, used: Array, threads: Workers) -> Array:
+    """A copy of the stored values, in used memory if it is large enough.
+
+    Memory that was never touched comes from the system page by page, which may take longer.
+    """
+    memory = used.reshape(-1).view(X.dtype)
+    values = memory[: X.nnz] if X.nnz <= len(memory) else np.empty(X.nnz, X.dtype)
+    parts = evenly(X.nnz, X, threads)
+    threads.run([partial(np.copyto, values[lo:hi], X.data[lo:hi]) for lo, hi in parts])
+    return values

@@ -17,20 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.features import (
-    COUNT,
-    FIELDS,
-    HIGH,
-    LOW,
-    add_hashes,
-    find_extremes,
-    set_keys,
-    set_ranges,
-    sum_places,
-)
-from .._compiled.rows import as_rows
-from .._compiled.types import Array, aligned_zeros, read_only
-from .seen import restricted
+from .._compiled.features import ODD
+from .._compiled.threads import Workers
+from .._compiled.types import Array, read_only
+from .overview import Overview, fine_hashes, hashes, overview
 
 FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
 
@@ -42,7 +32,6 @@ class Rounds(NamedTuple):
     r: Array
 
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -54,21 +43,32 @@ def mix(x: Array) -> Array:
     return x ^ (x >> np.uint64(31))
 
 
-def content(X: Any, Y: Array, weight: Array) -> Array:
+def content(X: Any, Y: Array, weight: Array, threads: Workers) -> tuple[Array, Overview]:
     """A 64-bit hash of every row and its targets: a coarse one in front of a fine one.
 
     The coarse half is that of values in large steps, whose features are known by what is in them. So
     it survives rounding, and another order, sign, origin or unit of the features. The fine half tells
-    apart what remains.
+    apart what remains; it is zero where nothing does. What was seen of the features comes with them.
     """
-    parts = zip(_hashes(X, weight, _ODD), _hashes(Y, weight, _MIX[1]), strict=True)
-    coarse, fine = (mix(x) + y for x, y in parts)
-    return (mix(coarse) & ~_LOW) | (mix(fine) >> _HALF)
+    seen, targets = overview(X, weight, threads), overview(Y, weight, threads, _MIX[1])
+    found = mix(mix(hashes(seen, threads)) + hashes(targets, threads)) & ~_LOW
+    some = _alike(found, weight)
+    fine = mix(fine_hashes(seen, some, threads)) + fine_hashes(targets, some, threads)
+    found[some] |= mix(fine) >> _HALF
+    return found, seen
+
+
+def _alike(found: Array, weight: Array) -> Array:
+    """The numbers of rows that have the hash of another one; rows of weight zero do not count."""
+    counted = np.flatnonzero(weight)
+    order = counted[np.argsort(found[counted], kind="stable")]
+    same = found[order[1:]] == found[order[:-1]]
+    return np.sort(order[np.append(False, same) | np.append(same, False)]) if len(order) else order
 
 
 def fingerprints(Z: Any, V: Array) -> Array:
     """A 64-bit hash of every row and its targets, bit for bit, for comparison between tables."""
-    keys = mix(np.arange(1, Z.shape[1] + V.shape[1] + 1, dtype=np.uint64) * _ODD)
+    keys = mix(np.arange(1, Z.shape[1] + V.shape[1] + 1, dtype=np.uint64) * ODD)
     targets = mix((V + 0.0).view(np.uint64) + keys[Z.shape[1] :]).sum(axis=1)
     if not sp.issparse(Z):
         bits = (Z + Z.dtype.type(0)).astype(np.float64, copy=False).view(np.uint64)
@@ -77,29 +77,6 @@ def fingerprints(Z: Any, V: Array) -> Array:
     terms = np.cumsum(mix(bits + keys[Z.indices]), dtype=np.uint64)  # modulo 2^64
     sums = np.concatenate([np.zeros(1, np.uint64), terms])
     return targets + sums[Z.indptr[1:]] - sums[Z.indptr[:-1]]
-
-
-def _hashes(X: Any, weight: Array, salt: np.uint64) -> tuple[Array, Array]:
-    """Σ_j mix(u_j + key of feature j), for u_j in coarse steps and for all but its last bits.
-
-    u_j is the place of x_j in the range of feature j. A constant feature adds nothing. Rows of weight
-    zero do not count for ranges and keys.
-    """
-    X, features = restricted(X)
-    rows = as_rows(X if sp.issparse(X) else np.ascontiguousarray(X))
-    weight = read_only(np.ascontiguousarray(weight, np.float64))
-    F = aligned_zeros((X.shape[1], FIELDS))
-    F[:, LOW], F[:, HIGH], F[:, COUNT] = np.inf, -np.inf, 0.0
-    find_extremes(rows, weight, F)
-    set_ranges(F, float(np.count_nonzero(weight)))
-    sum_places(rows, weight, F)
-    zeros = np.zeros((1, 2), np.uint64)
-    total = max(float(weight.sum()), 1e-300)
-    number = read_only(features.astype(np.int64, copy=False))
-    set_keys(F, F.view(np.uint64), number, salt, total, zeros)
-    hashes = np.repeat(zeros, X.shape[0], axis=0)
-    add_hashes(rows, F, F.view(np.uint64), hashes)
-    return hashes[:, 0], hashes[:, 1]
 
 
 def round_size(weight: Array) -> float:
@@ -131,7 +108,7 @@ def check_size(weight: Array, size: float) -> None:
 
 def as_given(weight: Array, size: float = 1.0) -> Rounds:
     """The rows as they come: weight 2.5 is two rounds of size 1 and one of size 0.5."""
-    if _alike(weight) and len(weight) and weight[0] == size:  # no weights were given
+    if _of_one_size(weight) and len(weight) and weight[0] == size:  # no weights were given
         return Rounds(read_only(np.arange(len(weight))), weight)
     copies = np.ceil(weight / size).astype(np.int64)
     rows = np.repeat(np.arange(len(weight)), copies)
@@ -147,30 +124,32 @@ def by_content(hashes: Array, rounds: Rounds) -> tuple[Rounds, Array]:
     The hash is made of the coarse half of the content, and of how many rounds before have the same.
     """
     own = hashes[rounds.rows]
-    place = np.argsort(own, kind="stable") if _alike(rounds.r) else np.lexsort((-rounds.r, own))
+    place = (
+        np.argsort(own, kind="stable") if _of_one_size(rounds.r) else np.lexsort((-rounds.r, own))
+    )
     rows, r = rounds.rows[place], _taken(rounds.r, place)
     h = hashes[rows] >> _HALF
     starts = np.flatnonzero(np.append(True, h[1:] != h[:-1])) if len(h) else np.zeros(0, int)
     copy = np.arange(len(h)) - np.repeat(starts, np.diff(np.append(starts, len(h))))
-    return Rounds(rows, r), mix(h + copy.astype(np.uint64) * _ODD)
+    return Rounds(rows, r), mix(h + copy.astype(np.uint64) * ODD)
 
 
 def shuffled(hashes: Array, rounds: Rounds, seed: int) -> Rounds:
     """The rounds in a random order that depends on their content and the seed alone."""
     rounds, keys = by_content(hashes, rounds)
-    salt = mix(np.array([seed + 1], np.uint64) * _ODD)
+    salt = mix(np.array([seed + 1], np.uint64) * ODD)
     order = np.argsort(mix(keys ^ salt), kind="stable")
     return Rounds(read_only(rounds.rows[order]), read_only(_taken(rounds.r, order)))
 
 
-def _alike(r: Array) -> bool:
+def _of_one_size(r: Array) -> bool:
     """Whether all rounds have one size, which is in memory once."""
     return r.strides == (0,)
 
 
 def _taken(r: Array, at: Array) -> Array:
     """r[at], without a copy where all are alike and none is left out."""
-    return r if _alike(r) and len(r) == len(at) else r[at]
+    return r if _of_one_size(r) and len(r) == len(at) else r[at]
 
 
 def sampled(hashes: Array, rounds: Rounds, n: int) -> tuple[Array, Array]:

@@ -91,9 +91,9 @@ def scaled_work(
     """All that is known before anything is learned; dense rows are scaled when they are asked for."""
     task, family = problem.task, problem.family
     # hashes are of the rows as given: scaled values are rounded
-    hashes = family.content(data._replace(Y=task.content(data.Y, data.weight)))
+    hashes, seen = family.content(data._replace(Y=task.content(data.Y, data.weight)))
     sample = sampled(hashes, rounds, SAMPLE)
-    X = family.fenced(data.X, data.weight, sample)
+    X = family.fenced(data.X, seen, sample)
     scaler = family.scaler(X, data.weight, sample)
     Z = scaler.transform(X) if sp.issparse(X) else Mapped(X).then(scaler.transform)
     scaled = data._replace(X=Z, Y=targets.transform(data.Y))

@@ -81,10 +81,10 @@ class Family(Protocol):
     def check(self, X: Any, own: slice | None) -> None:
         """Refuse rows that are no rows for it; `own` are the numbers of a chunk's rows."""
 
-    def content(self, data: Data) -> Array:
-        """A hash of every row."""
+    def content(self, data: Data) -> tuple[Array, Any]:
+        """A hash of every row, and what was seen on the way."""
 
-    def fenced(self, X: Any, weight: Array, sample: Sample) -> Any:
+    def fenced(self, X: Any, seen: Any, sample: Sample) -> Any:
         """The rows of a data set as they are learned, but for their scale."""
 
     def scaler(self, X: Any, weight: Array, sample: Sample) -> Any:

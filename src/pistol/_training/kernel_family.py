@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._compiled.threads import Workers
+from .._compiled.threads import Workers, workers
 from .._compiled.types import Array, pick
 from .._data.bends import Bent, bent_scaler
 from .._data.layout import Layout, pooled
 from .._data.metric import Weighted
 from .._data.ordering import content, mix
+from .._data.overview import Overview
 from .._data.scaling import (
     Moments,
     Scaler,
@@ -105,13 +106,14 @@ class KernelFamily:
         if self.precomputed:
             check_gram(X, own)
 
-    def content(self, data: Data) -> Array:
+    def content(self, data: Data) -> tuple[Array, Overview | None]:
         """Hashes of the rows; those of a Gram matrix are told apart by their numbers."""
         if self.precomputed:
-            return mix((data.ids + 1).astype(np.uint64))
-        return content(data.X, data.Y, data.weight)
+            return mix((data.ids + 1).astype(np.uint64)), None
+        with workers(self.n_jobs) as threads:
+            return content(data.X, data.Y, data.weight, threads)
 
-    def fenced(self, X: Any, weight: Array, sample: Sample) -> Any:
+    def fenced(self, X: Any, seen: Overview | None, sample: Sample) -> Any:
         """The rows as they are."""
         return X
 

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.threads import Workers
+from .._compiled.threads import Workers, workers
 from .._compiled.types import Array
 from .._data.fences import fences_of, within_stored
 from .._data.layout import Layout
 from .._data.ordering import content
 from .._data.origin import OriginScaler, origin_scaler
+from .._data.overview import Overview
 from .._data.scaling import (
     Moments,
     Scaler,
@@ -48,16 +49,18 @@ class LinearFamily:
     def check(self, X: Any, own: slice | None) -> None:
         """Nothing more than what all rows must fulfil."""
 
-    def content(self, data: Data) -> Array:
+    def content(self, data: Data) -> tuple[Array, Overview]:
         """Hashes of the rows."""
-        return content(data.X, data.Y, data.weight)
+        with workers(self.n_jobs) as threads:
+            return content(data.X, data.Y, data.weight, threads)
 
-    def fenced(self, X: Any, weight: Array, sample: Sample) -> Any:
+    def fenced(self, X: Any, seen: Overview, sample: Sample) -> Any:
         """Values far out are moved to the fences of their feature."""
         if not self.scaling or not len(sample[0]):
             return X
         if sp.issparse(X):
-            return within_stored(X, weight)
+            with workers(self.n_jobs) as threads:
+                return within_stored(X, seen, threads)
         rows, each = sample
         return fences_of(X[rows], each).within(X)
 

@@ -71,7 +71,8 @@ def _as_ground(shared: Shared, rows: Rows) -> Ground:
     """What the cells of a group are learned from."""
     blank = shared.blank
     problem = Problem(blank.task, blank.family, partial(_fixed, shared.rule))
-    hashes, rounds = blank.family.content(rows.data), as_given(rows.data.weight, shared.size)
+    hashes, _ = blank.family.content(rows.data)
+    rounds = as_given(rows.data.weight, shared.size)
     setup: Any = None  # nothing is left to set
     work = Work(rows.data, rounds, hashes, problem, setup, shared.size, blank)
     order = shuffled(hashes, rounds, 0)

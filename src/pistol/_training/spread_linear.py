@@ -15,12 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.slots import Slots
-from .._compiled.threads import one_blas_thread
+from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE as FENCED
 from .._data.fences import Fences, fences_of, within_stored
 from .._data.ordering import Rounds, as_given
 from .._data.origin import origin_scaler
+from .._data.overview import overview
 from .._data.scaling import Moments, Unscaled, moments_of
 from .._data.seen import WIDE, Seen
 from .._learners import Chunk, Rule
@@ -93,7 +94,9 @@ def fenced(common: Common, data: Data) -> Data:
     if common.fences is not None:
         return data._replace(X=common.fences.within(data.X))
     if common.blank.family.scaling and sp.issparse(data.X):
-        return data._replace(X=within_stored(data.X, data.weight))
+        with workers(1) as threads:  # a block is one of many
+            seen = overview(data.X, data.weight, threads)
+            return data._replace(X=within_stored(data.X, seen, threads))
     return data
 
 

@@ -1,0 +1,93 @@
+"""One look at all rows: what is known of every feature, for hashes of rows and for fences.
+
+Threads share out the features, or the rows where nothing is summed up. So each sum is made in the order
+of the rows, and nothing depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._compiled.features import FIELDS, ODD, add_fine_hashes, add_hashes, describe, set_keys
+from .._compiled.rows import as_rows
+from .._compiled.threads import Workers
+from .._compiled.types import Array, Rows, aligned_zeros, read_only
+from .seen import restricted
+
+MANY = 2**18  # stored values from which threads are worth their while
+DRAWN = 2**12  # stored values that say which features occur how often
+
+
+class Overview(NamedTuple):
+    """Rows without features that do not occur, and what is known of the others."""
+
+    X: Any
+    rows: Rows  # those of X
+    features: Array  # numbers of the features of X
+    weight: Array
+    F: Array  # a line per feature
+    far: Array  # whether values of a feature are beyond its fence
+    zeros: np.uint64  # the hash of a row of zeros
+    salt: np.uint64
+
+
+def overview(X: Any, weight: Array, threads: Workers, salt: np.uint64 = ODD) -> Overview:
+    """Look at all rows; `salt` makes hashes of their own. Rows of weight zero do not count."""
+    X, features = restricted(X)
+    rows = as_rows(X if sp.issparse(X) else np.ascontiguousarray(X))
+    weight = read_only(np.ascontiguousarray(weight, np.float64))
+    F, far = aligned_zeros((X.shape[1], FIELDS)), np.empty(X.shape[1], np.uint8)
+    threads.run([partial(describe, rows, weight, F, *part) for part in features_of(X, threads)])
+    sums = float(np.count_nonzero(weight)), max(float(weight.sum()), 1e-300)
+    keys = partial(set_keys, F, F.view(np.uint64), far, salt, *sums)
+    zeros = threads.run([partial(keys, *part) for part in evenly(X.shape[1], X, threads)])
+    zero = np.array(zeros, np.uint64).sum(dtype=np.uint64)
+    return Overview(X, rows, features, weight, F, far, zero, salt)
+
+
+def hashes(seen: Overview, threads: Workers) -> Array:
+    """Σ_j mix(u_j + key of feature j) of every row, for u_j in coarse steps.
+
+    u_j is the place of x_j in the range of feature j. A constant feature adds nothing.
+    """
+    sums = np.full(seen.X.shape[0], seen.zeros)
+    task = partial(add_hashes, seen.rows, seen.F, seen.F.view(np.uint64), sums)
+    threads.run([partial(task, *part) for part in evenly(len(sums), seen.X, threads)])
+    return sums
+
+
+def fine_hashes(seen: Overview, some: Array, threads: Workers) -> Array:
+    """Σ_j mix(u_j + number of feature j) of some rows, for all but the last bits of u_j."""
+    sums, some = np.zeros(len(some), np.uint64), read_only(some)
+    number = read_only(seen.features.astype(np.int64, copy=False))
+    task = partial(add_fine_hashes, seen.rows, seen.F, number, seen.salt)
+    parts = evenly(len(some), seen.X, threads)
+    threads.run([partial(task, some[lo:hi], sums[lo:hi]) for lo, hi in parts])
+    return sums
+
+
+def features_of(X: Any, threads: Workers) -> list[tuple[int, int]]:
+    """Ranges of features with as many stored values each; one, where rows are not sorted by them."""
+    if not sp.issparse(X):
+        return evenly(X.shape[1], X, threads)
+    n = _parts(X, threads) if X.has_sorted_indices else 1
+    drawn = np.sort(X.indices[:: max(1, X.nnz // DRAWN)])
+    inner = drawn[[len(drawn) * k // n for k in range(1, n)]].tolist()
+    return list(pairwise([0, *inner, X.shape[1]]))
+
+
+def evenly(n: int, X: Any, threads: Workers) -> list[tuple[int, int]]:
+    """Ranges of so many rows or features of X."""
+    parts = _parts(X, threads)
+    return list(pairwise([n * k // parts for k in range(parts + 1)]))
+
+
+def _parts(X: Any, threads: Workers) -> int:
+    """How many ranges."""
+    stored = X.nnz if sp.issparse(X) else X.size
+    return threads.n if stored >= MANY else 1

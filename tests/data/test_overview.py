@@ -1,0 +1,160 @@
+"""One look at all rows: what is known of features is what plain sums say, for any number of threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pistol._compiled.features import (
+    COARSE,
+    FIELDS,
+    KEYS,
+    LOWEST,
+    ODD,
+    PER_WAY,
+    START,
+    TOTAL,
+    WEIGHT,
+    describe,
+    first_from,
+)
+from pistol._compiled.rows import as_rows
+from pistol._compiled.threads import workers
+from pistol._compiled.types import read_only
+from pistol._data import overview as module
+from pistol._data.duplicates import row_keys
+from pistol._data.ordering import mix
+from pistol._data.overview import evenly, features_of, fine_hashes, hashes, overview
+
+pytestmark = [
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"),  # numbers that wrap around
+]
+
+few = settings(max_examples=25, deadline=None)
+seeds = st.integers(0, 10**6)
+
+
+def table(seed, n=50, d=9):
+    """Features with and without zeros, far from zero, and constant; rows of weight zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.random(d))
+    X[:, 0] = 1e3 + rng.normal(size=n)
+    X[:, 1] = 5.0
+    X[:, 2] = 0.0
+    return X, rng.integers(0, 3, n).astype(float)
+
+
+def looked_at(X, weight, n_jobs=1, many=0):
+    with workers(n_jobs) as threads, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MANY", many)
+        seen = overview(X, weight, threads)
+        return seen, hashes(seen, threads), fine_hashes(seen, np.arange(0, len(weight), 3), threads)
+
+
+def plainly(X, weight):
+    """Start and way of each feature, and its key, with one array per feature."""
+    for x in X.T:
+        y, w = x[weight > 0], weight[weight > 0]
+        low, high = y.min(), y.max()
+        if low == high:
+            yield 0.0, np.inf, None
+            continue
+        u = (y - low) / (high - low)
+        swapped = np.average(u, weights=w) > 0.5 + 2.0**-20
+        u = 1.0 - u if swapped else u
+        square = np.average(u * u, weights=w)
+        yield (high, low - high, square) if swapped else (low, high - low, square)
+
+
+@few
+@given(seed=seeds, layout=st.sampled_from([np.asarray, sp.csr_array]))
+def test_what_is_known_is_what_plain_sums_say(seed, layout):
+    X, weight = table(seed)
+    if not weight.any():
+        return
+    seen, found, _ = looked_at(layout(X), weight)
+    F, expected = seen.F, np.zeros(len(X), np.uint64)
+    for j, (start, way, square) in enumerate(plainly(X, weight)):
+        assert_allclose(F[j, [START, PER_WAY]], [start, 1.0 / way], rtol=1e-12)
+        key = np.uint64(0)
+        if square is not None:
+            steps = np.uint64(np.rint(KEYS * square + 2.0**-20))
+            key = mix(steps * ODD + ODD)
+        u = np.clip((X[:, j] - F[j, START]) * F[j, PER_WAY], 0.0, 1.0)
+        expected += mix(np.rint(COARSE * u).astype(np.uint64) * ODD + key)
+    assert_array_equal(found, expected)
+    assert_allclose(F[:, WEIGHT], weight @ (X != 0))
+    assert_allclose(F[:, TOTAL], weight @ np.abs(X))
+
+
+@few
+@given(seed=seeds, tail=st.sampled_from([0.3, 1.0, 3.0]))
+def test_no_fence_is_below_the_bound(seed, tail):
+    rng = np.random.default_rng(seed)
+    X = np.exp(tail * rng.normal(size=(60, 8))) * (rng.random((60, 8)) < 0.7)
+    X[:, 0] += 100.0
+    weight = rng.integers(1, 4, 60).astype(float)
+    seen, _, _ = looked_at(sp.csr_array(X), weight)
+    high = np.full(8, np.inf)
+    for number in range(3):
+        high = 4 * (weight @ np.minimum(X, high)) / (weight @ (X > 0))
+        if number == 0:
+            assert_array_equal(seen.far, X.max(axis=0) > high)
+    far = seen.far.astype(bool)
+    assert (seen.F[far, LOWEST] <= high[far]).all()
+    assert (seen.F[~far, LOWEST] == np.inf).all()
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_threads_change_no_bit(layout):
+    X, weight = table(3, n=700)
+    X = layout(X)
+    first, *found = looked_at(X, weight, 1)
+    second, *again = looked_at(X, weight, 3)
+    assert_array_equal(first.F.view(np.uint64), second.F.view(np.uint64))
+    assert_array_equal(np.concatenate(found), np.concatenate(again))
+    assert_array_equal(first.far, second.far)
+
+
+@few
+@given(seed=seeds, n=st.integers(1, 5))
+def test_parts_are_all_of_it(seed, n):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((30, 40), density=0.1, format="csr", rng=rng)
+    with workers(n) as threads, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MANY", 0)
+        parts, columns = evenly(30, X, threads), features_of(X, threads)
+        assert len(features_of(X[:, ::-1], threads)) in (1, n)
+    for total, ranges in ((30, parts), (40, columns)):
+        assert [ranges[0][0], *(hi for _, hi in ranges)] == [
+            0,
+            *(lo for lo, _ in ranges[1:]),
+            total,
+        ]
+    X, weight = sp.csr_array(X), read_only(np.ones(30))
+    whole, pieces = np.zeros((2, 40, FIELDS))
+    describe(as_rows(X), weight, whole, 0, 40)
+    for part in columns:
+        describe(as_rows(X), weight, pieces, *part)
+    assert_array_equal(whole, pieces)
+
+
+@few
+@given(cols=st.lists(st.integers(0, 30), unique=True).map(sorted), feature=st.integers(0, 31))
+def test_the_first_entry_from_a_feature_on(cols, feature):
+    plain = getattr(first_from, "py_func", first_from)  # compiled code alone calls it
+    found = plain(np.array(cols, np.int32), feature)
+    assert found == np.searchsorted(cols, feature)
+
+
+@few
+@given(seed=seeds, dtype=st.sampled_from(["f4", "f8"]))
+def test_keys_of_rows_are_sums_over_values_that_are_not_zero(seed, dtype):
+    X = table(seed, n=12)[0].astype(dtype)
+    bits, column = X.astype(float).view(np.uint64), np.arange(1, 10, dtype=np.uint64)
+    terms = np.where(X != 0, mix(mix(bits) + mix(column)), np.uint64(0))
+    for layout in (np.asarray, sp.csr_array):
+        assert_array_equal(row_keys(layout(X)), terms.sum(axis=1, dtype=np.uint64))
