@@ -19,7 +19,7 @@ from ..potentials import pistol, pistol_anytime
 from .cache import helper, jit, plain
 from .plugs import call_comparison, call_loss, call_potential
 from .prefetch import ask_for_feature, ask_for_rows
-from .rows import add, dot, row, square
+from .rows import add, dot, longest, row, square
 from .types import (
     block_values,
     cube,
@@ -241,7 +241,6 @@ def learn_dual(values, rounds, rule, S, coef, u, P):
 W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, ENTRIES, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 LANES = 4  # coordinates whose multipliers are computed at once
-BLOCK = 64  # coordinates that move together
 LARGE = 2**13  # coordinates that do not fit into a core's own cache
 
 # How b_t of a coordinate grows: not at all, with √(2α), with √(2α/k), or with √G in the feature's
@@ -353,36 +352,27 @@ def _dot_weights(state, j, cols, vals, bias, weight, growth, a, b, L, wide):
 
 
 @plain(forceinline=True, fastmath={"contract"})
-def _move_weights(Z, cols, vals, bias, s, now, growth, a, b, L, lanes):
-    """Line 8 of one output, and line 4 of the round in which each feature is seen next.
-
-    Features are taken in blocks that stay in a core's smallest cache; the constant belongs to the
-    last one.
-    """
-    h_sq, alpha, c = lanes[0], lanes[1], lanes[2]
+def _move_weights(state, j, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c):
+    """Line 8 of one output, and line 4 of the round in which each feature is seen next."""
+    Z, m = state[j], len(cols)
     d = np.uintp(len(Z) - 1)
-    for lo in range(0, max(len(cols), 1), BLOCK):
-        m = min(len(cols) - lo, BLOCK)
+    for n in range(m):
+        f = np.uintp(cols[n])
+        _settle(Z, f, now)
+        _line_8(Z, f, float(vals[n]), s)
+        h_sq[n], alpha[n] = _h_sq(Z, f), _alpha(Z, f, a, L)
+    _settle(Z, d, now)
+    _line_8(Z, d, bias, s)
+    h_sq[m], alpha[m] = _h_sq(Z, d), _alpha(Z, d, a, L)
+    _multipliers(growth, h_sq, alpha, b, c, m + 1)
+    if growth == VOWPAL:
         for n in range(m):
-            f = np.uintp(cols[lo + n])
-            _settle(Z, f, now)
-            _line_8(Z, f, float(vals[lo + n]), s)
-            h_sq[n], alpha[n] = _h_sq(Z, f), _alpha(Z, f, a, L)
-        last = lo + m == len(cols)
-        if last:
-            _settle(Z, d, now)
-            _line_8(Z, d, bias, s)
-            h_sq[m], alpha[m] = _h_sq(Z, d), _alpha(Z, d, a, L)
-        _multipliers(growth, h_sq, alpha, b, c, m + last)
-        if growth == VOWPAL:
-            for n in range(m):
-                c[n] *= sqrt(Z[np.uintp(cols[lo + n]), G_SUM])
-            c[m] *= sqrt(Z[d, G_SUM])
-        for n in range(m):
-            if vals[lo + n] != 0.0:  # a zero is no entry, as in sparse rows
-                _weigh(Z, np.uintp(cols[lo + n]), c[n])
-        if last:
-            _weigh(Z, d, c[m])
+            c[n] *= sqrt(Z[np.uintp(cols[n]), G_SUM])
+        c[m] *= sqrt(Z[d, G_SUM])
+    for n in range(m):
+        if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
+            _weigh(Z, np.uintp(cols[n]), c[n])
+    _weigh(Z, d, c[m])
 
 
 @loop(
@@ -396,8 +386,10 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     then. The multipliers of a row's coordinates are computed together.
     """
     order, r = rounds.order, rounds.r
-    lanes, outputs = np.ones((3, BLOCK + LANES)), np.empty((2, len(state)))
-    z, s = outputs[0], outputs[1]
+    room = longest(X, order) + LANES
+    lanes, outputs = np.empty((3, room)), np.empty((2, len(state)))  # few: an event waits for each
+    lanes[:] = 1.0
+    h_sq, alpha, c, z, s = lanes[0], lanes[1], lanes[2], outputs[0], outputs[1]
     growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
     wide = (state.shape[1] - 1) * len(state) > LARGE
     for k in range(len(order)):
@@ -413,7 +405,9 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
         now = S.weight[0, 0]
         for j in range(len(state)):
             if s[j] != 0.0:
-                _move_weights(state[j], cols, vals, bias, s[j], now, growth, a, b, L, lanes)
+                _move_weights(
+                    state, j, cols, vals, bias, s[j], now, growth, a, b, L, h_sq, alpha, c
+                )
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers, types.int64))

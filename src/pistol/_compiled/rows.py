@@ -45,6 +45,15 @@ def row(X, i):
 
 
 @plain
+def longest(X, order):
+    """The most stored values of a row."""
+    most = 0
+    for k in range(len(order)):
+        most = max(most, X.indptr[order[k] + 1] - X.indptr[order[k]])
+    return most
+
+
+@plain
 def dot(g, cols, vals):
     """⟨g, x⟩."""
     total = 0.0
