@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier, get_ident
 
 import numpy as np
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from pistol import PistolClassifier
-from pistol._compiled.threads import MANY, Held, Spare, one_blas_thread, workers
+from pistol._compiled.threads import LARGE, MANY, Held, Spare, one_blas_thread, workers
+
+STATUS = Path("/proc/self/status")
 
 
 def blas():
@@ -134,3 +137,31 @@ def test_one_of_several_tasks_shares_the_memory():
     with workers(2) as threads:
         assert threads.alone.spare is threads.spare
         assert threads.alone.n == 1
+
+
+@pytest.mark.parametrize("size", [100, LARGE, 3 * LARGE + 1])
+def test_memory_of_any_size_can_be_written_to(size):
+    spare, owner, another = Spare(), Limit(), Limit()
+    x = spare.array((size,), np.uint8, owner)
+    x[:] = 7
+    assert x.flags.writeable
+    assert int(x.sum()) == 7 * size
+    y = spare.array((size,), np.uint8, another)
+    y[:] = 1
+    assert (x == 7).all(), "no two arrays share memory"
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="only Linux says how much there is")
+def test_large_memory_goes_back_to_the_system():
+    def resident():
+        line = next(x for x in STATUS.read_text().splitlines() if x.startswith("VmRSS:"))
+        return 1024 * int(line.split()[1])
+
+    sizes = [3 * LARGE, 5 * LARGE, 7 * LARGE]
+    before = resident()
+    for size in sizes:
+        spare, owner = Spare(), Limit()
+        spare.array((size,), np.uint8, owner)[:] = 1
+        assert resident() > before + size // 2
+        del owner, spare
+    assert resident() < before + 2 * LARGE

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cached_property, lru_cache
 from math import prod
 from multiprocessing import current_process
@@ -16,6 +17,7 @@ from weakref import finalize
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+LARGE = 2**22  # bytes that are asked for from the system itself
 MANY = 600  # rows from which threads are worth their while
 
 
@@ -103,6 +105,20 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+def _memory(size: int) -> Any:
+    """Bytes that go back to the system as soon as they are not needed any more.
+
+    What `malloc` is given back it often keeps, tens of megabytes for each thread.
+    """
+    if size < LARGE or not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
+        return np.empty(size, np.uint8)
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # which has no large pages
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.uint8)
+
+
 class Spare:
     """Memory of large arrays that are gone, for new ones.
 
@@ -131,7 +147,7 @@ class Spare:
                 return self.free.pop(min(fits, key=lambda i: len(self.free[i])))
             if self.free:
                 self.free.pop(max(range(len(self.free)), key=lambda i: len(self.free[i])))
-        return np.empty(need + need // 64, np.uint8)  # folds differ by a row
+        return _memory(need + need // 64)  # folds differ by a row
 
     def clear(self) -> None:
         """Give all of it back to the system."""
