@@ -1,8 +1,10 @@
 """What many tests need: estimators by kind, rows for them, and one way to compare two models."""
 
+import gc
 import os
 import pickle
 from collections import defaultdict
+from copy import deepcopy
 from itertools import pairwise
 
 import numpy as np
@@ -38,6 +40,15 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.no_cover)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+
+
+gc.set_threshold(100_000, 20, 20)  # few of the many objects that are made while importing go away
+
+
+def pytest_collection_finish():
+    """Modules and tests stay until the end, so that no collection of garbage looks at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def of_others(item):
@@ -187,6 +198,20 @@ def stream():
         return model
 
     return feed
+
+
+@pytest.fixture(scope="session")
+def trained(rows):
+    """A copy of a model that has learned its rows; each machine learns them once."""
+    learned = {}
+
+    def copied(model):
+        key = type(model), repr(sorted(model.get_params().items()))
+        if key not in learned:
+            learned[key] = model.fit(*rows(model))
+        return deepcopy(learned[key])
+
+    return copied
 
 
 @pytest.fixture(scope="session")
