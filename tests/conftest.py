@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 import pistol
 from pistol._compiled.cache import INTERPRETED
 
-EXAMPLES = int(os.environ.get("PISTOL_EXAMPLES", "8"))  # of a law; more find rarer failures
+EXAMPLES = int(os.environ.get("PISTOL_EXAMPLES", "6"))  # of a law; more find rarer failures
 settings.register_profile("pistol", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("pistol")
 
