@@ -1,8 +1,10 @@
 """What many tests need: estimators by kind, rows for them, and one way to compare two models."""
 
+import gc
 import os
 import pickle
 from collections import defaultdict
+from copy import deepcopy
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.base import is_classifier
 import pistol
 from pistol._compiled.cache import INTERPRETED
 
-EXAMPLES = int(os.environ.get("PISTOL_EXAMPLES", "8"))  # of a law; more find rarer failures
+EXAMPLES = int(os.environ.get("PISTOL_EXAMPLES", "6"))  # of a law; more find rarer failures
 settings.register_profile("pistol", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("pistol")
 
@@ -33,10 +35,20 @@ def pytest_collection_modifyitems(config, items):
         kept = kept[::COVERED] if INTERPRETED else kept  # these are run for their lines alone
         chosen.update(kept)
         for number, item in enumerate(kept):
-            if (number % COVERED or of_others(item)) and not INTERPRETED:
+            counts = number % COVERED == 0 or item.get_closest_marker("every_case_counts_lines")
+            if (not counts or of_others(item)) and not INTERPRETED:
                 item.add_marker(pytest.mark.no_cover)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+
+
+gc.set_threshold(100_000, 20, 20)  # few of the many objects that are made while importing go away
+
+
+def pytest_collection_finish():
+    """Modules and tests stay until the end, so that no collection of garbage looks at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def of_others(item):
@@ -186,6 +198,20 @@ def stream():
         return model
 
     return feed
+
+
+@pytest.fixture(scope="session")
+def trained(rows):
+    """A copy of a model that has learned its rows; each machine learns them once."""
+    learned = {}
+
+    def copied(model):
+        key = type(model), repr(sorted(model.get_params().items()))
+        if key not in learned:
+            learned[key] = model.fit(*rows(model))
+        return deepcopy(learned[key])
+
+    return copied
 
 
 @pytest.fixture(scope="session")

@@ -408,6 +408,7 @@ def test_an_interrupt_cancels_what_was_submitted(client, monkeypatch, name, step
 
 
 @every
+@pytest.mark.every_case_counts_lines  # workers count none, and each model takes steps of its own
 def test_threads_of_one_process_give_the_same(fitted, name):
     """Where lines of the steps can be counted, too."""
     model, rows = MODELS[name]

@@ -83,12 +83,12 @@ def test_a_model_of_wide_rows_is_that_of_the_features_in_use(make, per_coordinat
 @forms
 @pytest.mark.parametrize("drift", [False, True])
 def test_features_may_appear_later_in_a_stream(make, per_coordinate, drift):
-    X, narrow, _ = rows(1, n=600, used=200)
+    X, narrow, _ = rows(1, n=300, used=200)
     y = targets(make, narrow)
     more = {"classes": [0, 1]} if make is LinearPistolClassifier else {}
     settings = {"per_coordinate": per_coordinate, "drift": drift, "scaling": False}
     wide, plain = make(**settings), make(**settings)
-    for lo in range(0, 600, 7):
+    for lo in range(0, 300, 7):
         part = slice(lo, lo + 7)
         wide.partial_fit(X[part], y[part], **more)
         plain.partial_fit(sp.csr_array(narrow[part]), y[part], **more)

@@ -12,6 +12,8 @@ from pistol._learners.models import mean_model
 from pistol._training import kernel_family, linear_family
 from pistol._training.plan import Limits
 
+pytestmark = pytest.mark.no_cover  # tests of single parts count these lines
+
 CLASSIFIERS = [PistolClassifier, LinearPistolClassifier]
 REGRESSORS = [PistolRegressor, LinearPistolRegressor]
 classifiers = pytest.mark.parametrize("make", CLASSIFIERS)

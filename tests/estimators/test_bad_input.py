@@ -91,12 +91,12 @@ FIT_ONLY = ("passes", "orders", "random_state")  # what partial_fit does not loo
 
 
 @pytest.fixture(scope="session")
-def refuses_rows(refuses, rows):
+def refuses_rows(refuses, trained):
     """Check it for fit and partial_fit, of a fresh model and of a trained one."""
 
     def check(machine, X, y, weight, message):
         for call in ("fit", "partial_fit"):
-            for model in (machine(), machine().fit(*rows(machine()))):
+            for model in (machine(), trained(machine())):
                 refuses(
                     model,
                     lambda m=model, c=call: getattr(m, c)(X, y, sample_weight=weight),
@@ -121,16 +121,16 @@ def test_bad_targets_are_refused(regressor, rows, refuses_rows, change, message)
 
 
 @pytest.mark.parametrize(("change", "message"), TARGETS.values(), ids=list(TARGETS))
-def test_bad_labels_are_refused(classifier, rows, refuses, change, message):
+def test_bad_labels_are_refused(classifier, rows, trained, refuses, change, message):
     X, y = rows(classifier())
-    for model in (classifier(), classifier().fit(X, y)):
+    for model in (classifier(), trained(classifier())):
         refuses(model, lambda m=model: m.fit(X, change(y)), message)
     refuses(classifier(), lambda: classifier().partial_fit(X, change(y)), message)
 
 
-def test_labels_that_were_not_announced_are_refused(classifier, rows, refuses):
+def test_labels_that_were_not_announced_are_refused(classifier, rows, trained, refuses):
     X, y = rows(classifier())
-    model = classifier().fit(X, y)
+    model = trained(classifier())
     unknown = r"labels .*2.* not among the classes .*0.*1.*; name all classes in the first call"
     refuses(model, lambda: model.partial_fit(X, y + 1), unknown)
     others = "classes must be those of the first call, .*0.*1.*; got"
@@ -145,9 +145,9 @@ def test_another_number_of_outputs_is_refused(regressor, rows, refuses):
     refuses(model, lambda: model.partial_fit(X, y), message)
 
 
-def test_another_number_of_features_is_refused(machine, rows, refuses, scores):
+def test_another_number_of_features_is_refused(machine, rows, trained, refuses, scores):
     X, y = rows(machine())
-    model = machine().fit(X, y)
+    model = trained(machine())
     message = "X has 2 features, but .* is expecting 3 features"
     refuses(model, lambda: model.partial_fit(X[:, :2], y), message)
     refuses(model, lambda: scores(model, X[:, :2]), message)
@@ -207,10 +207,10 @@ def test_probabilities_without_a_link_say_why_and_what_to_use(make, rows, fitted
 @pytest.mark.parametrize(
     ("name", "value", "message"), PARAMETERS, ids=[f"{case[0]}={case[1]!r}" for case in PARAMETERS]
 )
-def test_bad_parameters_are_refused(having, rows, refuses, name, value, message):
+def test_bad_parameters_are_refused(having, rows, trained, refuses, name, value, message):
     for machine in having(name):
         X, y = rows(machine())
-        for model in (machine(), machine().fit(X, y)):
+        for model in (machine(), trained(machine())):
             model.set_params(**{"orders": 1, name: value})
             refuses(model, partial(model.fit, X, y), message)
         fresh = machine(**{name: value})

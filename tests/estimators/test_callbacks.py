@@ -9,6 +9,9 @@ from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.model_selection import GridSearchCV
 
 from pistol import PistolClassifier
+from pistol._learners import Cells
+from pistol._training.kernel_family import KernelFamily
+from pistol._training.plan import Limits
 
 
 class Watch:
@@ -160,12 +163,14 @@ def test_callbacks_get_the_users_own_rows(untouched, rows, changes):
     assert_given(more, X, y)
 
 
-def test_callbacks_get_the_users_own_rows_where_there_are_many(rows):
+def test_callbacks_get_the_users_own_rows_where_there_are_many(rows, monkeypatch):
+    monkeypatch.setattr(KernelFamily, "limits", Limits(few=150, sample=80, cell=60))
     model = PistolClassifier(random_state=0)
-    X, y = rows(model, n=4200, d=2)
+    X, y = rows(model, n=400, d=2)
     callback = Given()
     model.set_callbacks(callback).fit(X, y)
     assert_given(callback, X, y)
+    assert all(isinstance(learner, Cells) for learner in model.fitted_.learners)
 
 
 @all_settings

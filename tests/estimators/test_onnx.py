@@ -7,6 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pistol
+import pistol.losses
 from pistol._data.steps import Stepped
 from pistol.onnx import register, to_onnx
 
@@ -50,6 +51,7 @@ def test_ramps_are_exported():
     np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.every_case_counts_lines  # each kernel has operators of its own
 @pytest.mark.parametrize("labels", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_graph_gives_what_the_model_gives(name, labels):
@@ -77,6 +79,17 @@ def test_the_graph_gives_what_the_model_gives(name, labels):
     assert (found[0] == model.predict(X))[clear].all()
 
 
+@pytest.mark.every_case_counts_lines
+@pytest.mark.parametrize("classes", [[3, 7], [False, True]], ids=str)
+def test_labels_may_be_numbers(classes):
+    X, y = data(40)
+    model = pistol.LinearPistolClassifier(loss="logistic", orders=None, passes=1)
+    model.fit(X, np.array(classes)[(y > np.median(y)).astype(int)])
+    labels, shares = outputs(to_onnx(model), X)
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(shares, model.predict_proba(X), atol=1e-5)
+
+
 def test_a_pipeline_is_converted():
     from skl2onnx import to_onnx as convert
 
@@ -95,3 +108,9 @@ def test_what_has_no_counterpart_is_named():
         to_onnx(pistol.LinearPistolRegressor(passes=1).fit(frame, y))
     with pytest.raises(ValueError, match="'laplacian' is not exported"):
         to_onnx(pistol.PistolRegressor(kernel="laplacian", passes=1).fit(X, y))
+    quantiles = pistol.losses.quantile_loss([0.1, 0.9])
+    with pytest.raises(ValueError, match="one model per quantile"):
+        to_onnx(pistol.LinearPistolRegressor(loss=quantiles, passes=1).fit(X, y))
+    uncalibrated = pistol.LinearPistolClassifier(loss="smooth_hinge", orders=None, passes=1)
+    with pytest.raises(ValueError, match=r"'smooth_hinge' without calibration.*default passes"):
+        to_onnx(uncalibrated.fit(X, y > 1))

@@ -5,6 +5,8 @@ import pytest
 
 from pistol import PistolClassifier, PistolRegressor
 
+pytestmark = pytest.mark.no_cover  # tests of single parts count these lines
+
 N, TEST = 700, 3000
 
 

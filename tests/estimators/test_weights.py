@@ -10,6 +10,8 @@ from pistol._data.ordering import FREE, as_given, round_size
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits
 
+pytestmark = pytest.mark.no_cover  # tests of single parts count these lines
+
 FOUR = [PistolClassifier, LinearPistolClassifier, PistolRegressor, LinearPistolRegressor]
 four = pytest.mark.parametrize("make", FOUR)
 kernels = pytest.mark.parametrize("make", [PistolClassifier, PistolRegressor])

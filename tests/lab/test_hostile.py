@@ -1,6 +1,7 @@
 """Hostile sequences: what is played is the paper's, and a bound that fails is caught."""
 
 from copy import deepcopy
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,8 +30,17 @@ approx = pytest.approx
 KINDS = ("PiSTOL", "kernel", "per coordinate")
 
 
+@cache
+def played(kind, number):
+    """A game that is played once for all tests; none may change it."""
+    game = play(*arena_of(kind, number))
+    for values in (game.X, game.y, game.p, game.s):
+        values.setflags(write=False)
+    return game
+
+
 def games(kind, n):
-    return [play(*arena_of(kind, number)) for number in range(n)]
+    return [played(kind, number) for number in range(n)]
 
 
 def rbf(x, z):
@@ -64,6 +74,8 @@ def test_what_is_played_is_the_algorithm_of_the_paper(kind):
             game = play(arena, opponent)
             expected = reference_predictions(game, kind)
             assert game.p == approx(expected, rel=1e-9, abs=1e-9 * (1 + np.abs(expected).max()))
+        if not left:
+            break
     assert not left
 
 
@@ -85,7 +97,7 @@ def test_a_number_names_a_sequence():
 
 
 def test_opponents_do_what_they_say():
-    for game in games("PiSTOL", 300):
+    for game in games("PiSTOL", 150):
         if game.opponent in ("spiteful", "worst of several") and game.arena.loss.name == "hinge":
             assert (game.y * game.p <= 0).all()
         if game.opponent == "orthogonal" and game.arena.d > 1:
@@ -216,7 +228,7 @@ def test_no_other_comparator_is_worse_in_hindsight(kind):
 # The bounds at work, and that they could fail.
 
 
-@pytest.mark.parametrize(("kind", "n"), [("PiSTOL", 700), ("kernel", 30), ("per coordinate", 400)])
+@pytest.mark.parametrize(("kind", "n"), [("PiSTOL", 250), ("kernel", 30), ("per coordinate", 150)])
 def test_no_sequence_breaks_a_bound(kind, n):
     found = batch(kind, 10**6, n)
     assert sum(cell["sequences"] for cell in found["a"].values()) == n
@@ -228,8 +240,8 @@ def test_no_sequence_breaks_a_bound(kind, n):
 
 @pytest.mark.parametrize("form", ["hindsight", "zero"])
 def test_no_sequence_breaks_corollary_1(form):
-    smooth = [g for g in games("PiSTOL", 150) if np.isfinite(g.arena.loss.H) and g.arena.d <= 6]
-    assert len(smooth) > 30
+    smooth = [g for g in games("PiSTOL", 90) if np.isfinite(g.arena.loss.H) and g.arena.d <= 6]
+    assert len(smooth) > 20
     for game in smooth:
         a, b, ell, T = game.arena.a, game.arena.b, game.arena.loss, game.arena.T
         h = hindsight(game) if form == "hindsight" else np.zeros(game.arena.d)
@@ -240,7 +252,7 @@ def test_no_sequence_breaks_corollary_1(form):
 
 
 def test_the_perceptron_makes_no_more_mistakes_than_it_may():
-    found = mistakes(10**6, 300)
+    found = mistakes(10**6, 150)
     assert found["violations"] == 0, found["numbers"]
     assert found["ratio"] == approx(1)  # an opponent that is never guessed reaches the bound
 
@@ -256,25 +268,25 @@ def test_the_mistake_bound_is_no_more_than_that_of_any_multiple_of_the_perceptro
 
 
 def test_a_bound_that_is_too_small_is_caught():
-    stakes = stakes_of(games("PiSTOL", 300))
+    stakes = stakes_of(games("PiSTOL", 150))
     bound = proved(stakes)
     small = bound._replace(phi=np.full(len(stakes.a), 0.02), alpha=bound.alpha * 0.1)
-    assert judge(small, stakes.suffered).violated.sum() > 100
+    assert judge(small, stakes.suffered).violated.sum() > 50
     no_price = bound._replace(phi=np.zeros(len(stakes.a)))
-    assert judge(no_price, stakes.suffered).violated.sum() > 10
+    assert judge(no_price, stakes.suffered).violated.sum() > 5
 
 
 @pytest.mark.parametrize(("potential", "a", "b"), [("constant", 3.0, 1.0), ("pistol", 0.05, 1.0)])
 def test_a_learner_with_another_multiplier_is_caught(potential, a, b):
     """Constant steps, and an a that no theorem covers, judged by the bound for a = 3 L, b = 1."""
     violated = 0
-    for number in range(60):
+    for number in range(24):
         rng, ell = np.random.default_rng(number), LOSSES["hinge"]
         learner = events(rule(ell, potential, a, b, None), 2)
         arena = hostile.Arena(rng, 100, 2, False, False, learner, ell, 3.0, 1.0)
         stakes = stakes_of([play(arena, hostile.worst_of_several)])
         violated += judge(proved(stakes), stakes.suffered).violated[0]
-    assert violated > 50
+    assert violated > 20
 
 
 @pytest.mark.parametrize(("regret", "violated"), [(0.9, False), (1.1, True)])
@@ -291,8 +303,8 @@ def test_mistakes_beyond_the_bound_are_caught():
 
 
 def test_batches_add_up():
-    one, two = batch("PiSTOL", 0, 60), batch("PiSTOL", 60, 60)
-    whole, both = batch("PiSTOL", 0, 120), together([one, two])
+    one, two = batch("PiSTOL", 0, 30), batch("PiSTOL", 30, 30)
+    whole, both = batch("PiSTOL", 0, 60), together([one, two])
     assert both["opponent"] == whole["opponent"]
     for a, cell in whole["a"].items():
         assert both["a"][a]["sequences"] == cell["sequences"]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
+from matplotlib.figure import Figure
 from rich.console import Console
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
@@ -68,6 +69,13 @@ def toy(tmp_path_factory):
     result = CliRunner().invoke(app, ["quality", *SMALL, "--out", str(out)])
     assert result.exit_code == 0, result.output
     return out, result.output
+
+
+@pytest.fixture(autouse=True)
+def _undrawn(monkeypatch):
+    """Pages in tests have empty pictures; those of the toy run, which comes first, are drawn."""
+    save = lambda figure, path, **options: path.write_bytes(b"")  # noqa: E731
+    monkeypatch.setattr(Figure, "savefig", save)
 
 
 @pytest.fixture

@@ -234,7 +234,7 @@ def scores(model, X):
 
 
 @all_models
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(seed=seeds)
 def test_a_weight_is_so_many_copies(make, encode, seed):
     X, y = rows(seed)
@@ -247,7 +247,7 @@ def test_a_weight_is_so_many_copies(make, encode, seed):
 
 
 @all_models
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(seed=seeds)
 def test_the_order_of_the_rows_does_not_matter(make, encode, seed):
     X, y = rows(seed)
