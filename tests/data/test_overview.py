@@ -91,6 +91,18 @@ def test_what_is_known_is_what_plain_sums_say(seed, layout):
 
 
 @few
+@given(seed=seeds)
+def test_fine_hashes_depend_on_neither_layout_nor_origin_nor_unit(seed):
+    rng = np.random.default_rng(seed)
+    X, weight = rng.integers(-2, 3, size=(50, 6)).astype(float), np.ones(50)
+    _, _, expected = looked_at(X, weight)
+    for other in (sp.csr_array(X), 4.0 * X, X + rng.integers(-3, 4, 6)):
+        _, _, found = looked_at(other, weight)
+        assert_array_equal(found, expected)
+    assert len(set(expected)) == len({tuple(row) for row in X[::3]})
+
+
+@few
 @given(seed=seeds, tail=st.sampled_from([0.3, 1.0, 3.0]))
 def test_no_fence_is_below_the_bound(seed, tail):
     rng = np.random.default_rng(seed)

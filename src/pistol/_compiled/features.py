@@ -257,11 +257,23 @@ def _row_hash(cols, vals, F, bits):
 def add_fine_hashes(X, F, number, salt, some, hashes):
     """Σ_j mix(u_j + number of feature j) of some rows, for all but the last bits of places u_j.
 
-    What zeros add is left out: it is the same for all rows.
+    Zeros of all features are counted by the caller; a stored value takes the place of one.
     """
     for k in range(len(some)):
         cols, vals = row(X, some[k])
         hashes[k] += _fine_row_hash(cols, vals, F, number, salt)
+
+
+@loop(lambda data: types.uint64(_floats, indices, types.uint64))
+def fine_zeros(F, number, salt):
+    """What zeros of all features add to fine hashes, apart from what values at the start would."""
+    total = _NO
+    for f in range(len(F)):
+        zero = _fine(place(0.0, F[f, START], F[f, PER_WAY]))
+        if zero != _NO:  # for few features of sparse rows
+            own = _mix((np.uint64(number[f]) + _ONE) * salt)
+            total += _mix(zero * ODD + own) - _mix(own)
+    return total
 
 
 @plain

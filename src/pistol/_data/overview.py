@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.features import FIELDS, ODD, add_fine_hashes, add_hashes, describe, set_keys
+from .._compiled.features import (
+    FIELDS,
+    ODD,
+    add_fine_hashes,
+    add_hashes,
+    describe,
+    fine_zeros,
+    set_keys,
+)
 from .._compiled.rows import as_rows
 from .._compiled.threads import Workers
 from .._compiled.types import Array, Rows, aligned_zeros, read_only
@@ -63,8 +71,9 @@ def hashes(seen: Overview, threads: Workers) -> Array:
 
 def fine_hashes(seen: Overview, some: Array, threads: Workers) -> Array:
     """Σ_j mix(u_j + number of feature j) of some rows, for all but the last bits of u_j."""
-    sums, some = np.zeros(len(some), np.uint64), read_only(some)
     number = read_only(seen.features.astype(np.int64, copy=False))
+    zeros = fine_zeros(seen.F, number, seen.salt) if len(some) else 0
+    sums, some = np.full(len(some), zeros, np.uint64), read_only(some)
     task = partial(add_fine_hashes, seen.rows, seen.F, number, seen.salt)
     parts = evenly(len(some), seen.X, threads)
     threads.run([partial(task, some[lo:hi], sums[lo:hi]) for lo, hi in parts])
