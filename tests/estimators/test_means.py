@@ -10,8 +10,6 @@ from pistol import LinearPistolRegressor, PistolRegressor
 from pistol.losses import LOSSES, Loss, huber_loss, squared_error, squared_error_loss
 from pistol.online import Learner
 
-pytestmark = pytest.mark.no_cover  # tests of single parts count these lines
-
 both = pytest.mark.parametrize("make", [LinearPistolRegressor, PistolRegressor])
 means = pytest.mark.parametrize("loss", ["squared_error", "poisson"])
 
