@@ -20,7 +20,7 @@ settings.register_profile("pistol", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("pistol")
 
 EVERY = "PISTOL_ALL" in os.environ  # every combination of the parameters of a test
-MOST = 4  # otherwise one combination of so many
+MOST = 8  # otherwise one combination of so many
 COVERED = 6  # one case of so many counts lines, which takes as long as the test
 
 
