@@ -20,7 +20,7 @@ settings.register_profile("pistol", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("pistol")
 
 EVERY = "PISTOL_ALL" in os.environ  # every combination of the parameters of a test
-MOST = 4  # otherwise one combination of so many
+MOST = 8  # otherwise one combination of so many
 COVERED = 6  # one case of so many counts lines, which takes as long as the test
 
 
@@ -32,11 +32,11 @@ def pytest_collection_modifyitems(config, items):
     chosen = set()
     for same in cases.values():
         kept = same if EVERY else diagonal(same)
-        kept = kept[::COVERED] if INTERPRETED else kept  # these are run for their lines alone
+        every = 1 if same[0].get_closest_marker("every_case_counts_lines") else COVERED
+        kept = kept[::every] if INTERPRETED else kept  # these are run for their lines alone
         chosen.update(kept)
         for number, item in enumerate(kept):
-            counts = number % COVERED == 0 or item.get_closest_marker("every_case_counts_lines")
-            if (not counts or of_others(item)) and not INTERPRETED:
+            if (number % every or of_others(item)) and not INTERPRETED:
                 item.add_marker(pytest.mark.no_cover)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from dask import delayed  # noqa: E402
 
 import pistol  # noqa: E402
 from pistol._dask import memory, steps  # noqa: E402
+from pistol._dask.bars import bar  # noqa: E402
 from pistol._dask.running import Run, shared_out  # noqa: E402
 from pistol._data import blocks as _blocks  # noqa: E402
 from pistol._data.files.basics import Chunk  # noqa: E402
@@ -432,6 +434,19 @@ def test_tasks_that_are_computed_again_draw_the_same(seed):
     drawn = steps.seeded(pistol.PistolRegressor(random_state=seed)).random_state
     assert isinstance(drawn, int)
     assert steps.seeded(pistol.PistolRegressor(random_state=drawn)).random_state == drawn
+
+
+def test_a_bar_names_the_steps_with_or_without_rich(capsys, monkeypatch):
+    for there in (True, False):
+        if not there:
+            monkeypatch.setitem(sys.modules, "rich.progress", None)
+        with bar(True) as tell:
+            for done in range(3):
+                tell("counting rows", done, 2)
+        assert "counting rows" in capsys.readouterr().out
+    with bar(False) as tell:
+        tell("counting rows", 0, 2)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_part_stays_with_who_has_it_up_to_a_share():

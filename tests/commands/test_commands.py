@@ -14,6 +14,8 @@ import pistol
 from pistol import files
 from pistol.cli import app
 
+pytestmark = pytest.mark.every_case_counts_lines  # each goes its own way
+
 
 def run(*words, code=0, stdin=None):
     result = CliRunner().invoke(app, [str(word) for word in words], input=stdin)

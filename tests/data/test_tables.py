@@ -23,6 +23,8 @@ from pistol._data.tables import (
     read_frame,
 )
 
+pytestmark = pytest.mark.every_case_counts_lines  # each goes its own way
+
 VALUES = {
     "whole": [1, 2, None, 4],
     "real": [1.5, float("nan"), None, 0.0],

@@ -18,6 +18,8 @@ from pistol._data.targets import (
     weighted_quantile,
 )
 
+pytestmark = pytest.mark.every_case_counts_lines  # each goes its own way
+
 few = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 10**6)
 both = pytest.mark.parametrize("scaler_of", [typical, robust])

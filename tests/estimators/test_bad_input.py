@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from pistol import LinearPistolClassifier, PistolClassifier
 
+pytestmark = pytest.mark.every_case_counts_lines  # each goes its own way
+
 
 def put(value, row=2, column=1):
     """A copy of X with one entry changed."""

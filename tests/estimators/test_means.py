@@ -1,6 +1,7 @@
 """Losses for means: totals add up, units do not matter, and ranges may grow."""
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,8 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pistol import LinearPistolRegressor, PistolRegressor
 from pistol.losses import LOSSES, Loss, huber_loss, squared_error, squared_error_loss
 from pistol.online import Learner
-
-pytestmark = pytest.mark.no_cover  # tests of single parts count these lines
 
 both = pytest.mark.parametrize("make", [LinearPistolRegressor, PistolRegressor])
 means = pytest.mark.parametrize("loss", ["squared_error", "poisson"])
@@ -252,15 +251,17 @@ def test_negative_counts_are_refused(make):
 def test_a_loss_times_a_constant_learns_the_same(make):
     """With L and unit to match; a power of two changes no bit."""
     X, y = skewed(100)
+    losses = squared_error_loss(64.0), _four_times(squared_error_loss(64.0))
     found = [
         make(loss=loss, random_state=0, orders=orders, b=b).fit(X, y).predict(X)
         for orders, b in (("auto", "anytime"), (None, "horizon"), (None, 0.5), ("auto", 0.5))
-        for loss in (squared_error_loss(64.0), _four_times(squared_error_loss(64.0)))
+        for loss in losses
     ]
     for ours, theirs in zip(found[::2], found[1::2], strict=True):
         assert_allclose(ours, theirs, rtol=1e-9)
 
 
+@cache
 def _four_times(loss):
     from numba import njit
 

@@ -11,6 +11,8 @@ from sklearn.base import clone, is_classifier
 import pistol
 from pistol import PistolClassifier, PistolRegressor, TableEncoder, TableWarning
 
+pytestmark = pytest.mark.every_case_counts_lines  # each goes its own way
+
 LIBRARIES = {
     "polars": pl.from_pandas,
     "pyarrow": lambda X: pl.from_pandas(X).to_arrow(),

@@ -41,6 +41,8 @@ def test_every_kernel_of_a_sum_has_a_slope():
     assert not get_kernel("laplacian", 1.0, 1, 0.0).smooth
 
 
+@pytest.mark.interpreted
+@pytest.mark.every_case_counts_lines  # each kernel has a loop of its own
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @few
 @given(seed=seeds)

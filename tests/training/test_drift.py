@@ -41,7 +41,7 @@ def feed(model, X, y, size=50):
 
 @four
 def test_a_change_is_followed(make):
-    n, seeds = (1600, 3) if make in LINEAR else (1900, 1)
+    n, seeds = (1600, 2) if make in LINEAR else (1900, 1)
     for seed in range(seeds):
         X, y = rows(make, seed, n, change=n // 2)
         _, plain = feed(make(), X, y)
@@ -51,7 +51,7 @@ def test_a_change_is_followed(make):
 
 
 def test_after_a_change_a_younger_learner_takes_over():
-    for seed in range(5):
+    for seed in range(3):
         X, y = rows(LinearPistolClassifier, seed, 1600, change=800)
         model, errors = feed(LinearPistolClassifier(drift=True), X, y)
         assert model.t_ <= 800 + FIRST  # the incumbent is not older than the change

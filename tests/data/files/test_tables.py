@@ -48,6 +48,7 @@ def write(table, path):
     return path
 
 
+@pytest.mark.every_case_counts_lines
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.tsv", "a.parquet", "a.arrow", "a.ipc"])
 def test_the_table_comes_back(tmp_path, name):
     X, y, weight = read(write(TABLE, tmp_path / name), target="price", weight=3)
@@ -138,6 +139,7 @@ def test_a_first_line_of_numbers_is_data(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.arrow", "a.ipc"])
+@pytest.mark.every_case_counts_lines
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_pipe_may_hold_any_format(tmp_path, monkeypatch, name, pack):
     path = write(TABLE, tmp_path / name)

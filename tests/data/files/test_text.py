@@ -96,6 +96,7 @@ def rows(tmp_path):
     return path
 
 
+@pytest.mark.every_case_counts_lines
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
 def test_packed_files_and_several_files(rows, suffix):
     def pack(content):

@@ -101,7 +101,8 @@ def files(size: Size) -> Result:
             Line("LinearPistolClassifier from Vowpal Wabbit's text", found["vw"][0]),
         ]
         block = TOY_BLOCK if size.toy else BLOCK
-        peaks = {mb: memory(mb, block) for mb in (size.memory_mb, 4 * size.memory_mb)}
+        sizes = (size.memory_mb, 4 * size.memory_mb)[: 1 if size.toy else 2]
+        peaks = {mb: memory(mb, block) for mb in sizes}
         loading, seconds = model_files(folder, size)
     seen = "; ".join(f"{peak:,.0f} MB for {mb:,} MB of text" for mb, peak in peaks.items())
     used = ", ".join(f"{spent[name]:.2f} s {what}" for name, what in SOURCES.items())
