@@ -50,7 +50,7 @@ def mean_error(model, a9a, n=None):
 def test_later_f_count_more(a9a):
     """The average with weight t is closer to what is learned in the end than the uniform one."""
     linear, uniform = (
-        mean_error(PistolClassifier(average=average, **PAPER), a9a, 4000)
+        mean_error(PistolClassifier(average=average, **PAPER), a9a, 8000)
         for average in ("linear", "uniform")
     )
     assert linear < uniform

@@ -263,7 +263,7 @@ def test_an_interrupt_between_any_two_calls_leaves_the_old_model_or_the_new(
     old, new = state(model)["fitted_"], state(finished)["fitted_"]
     assert old != new
     last = range(steps.n - 12, steps.n + 1)  # the end, where what was learned is handed over
-    for at in sorted({*np.linspace(1, steps.n, 9).astype(int), *last}):
+    for at in sorted({*np.linspace(1, steps.n, 15).astype(int), *last}):
         tried = copy.deepcopy(model)
         with contextlib.suppress(KeyboardInterrupt), traced(Steps(at)):
             tried.partial_fit(X[30:], y[30:])

@@ -44,7 +44,7 @@ def measured(name, n, d, outputs=2):
 
 @pytest.mark.parametrize("name", ["PistolClassifier", "LinearPistolClassifier"])
 def test_predict_of_sparse_rows_takes_far_less_than_dense_ones(name):
-    n, d = 6_000, 4_000
+    n, d = 12_000, 4_000
     more, _ = measured(name, n, d)
     assert more < 0.25 * 8 * n * d
 
