@@ -291,10 +291,8 @@ def _labels(g: Graph, classes: Array, best: str, to: str) -> None:
     from onnx import TensorProto
 
     name = g.scope.get_unique_variable_name("classes")
-    if classes.dtype.kind in "iub":
+    if classes.dtype.kind in "iubf":  # labels that are numbers are whole ones
         kind, values = TensorProto.INT64, classes.astype(np.int64).tolist()
-    elif classes.dtype.kind == "f":
-        kind, values = TensorProto.FLOAT, classes.tolist()
     else:
         kind, values = TensorProto.STRING, [str(label).encode() for label in classes]
     g.container.add_initializer(name, kind, [len(classes)], values)

@@ -80,7 +80,7 @@ def test_the_graph_gives_what_the_model_gives(name, labels):
 
 
 @pytest.mark.every_case_counts_lines
-@pytest.mark.parametrize("classes", [[3, 7], [False, True]], ids=str)
+@pytest.mark.parametrize("classes", [[3, 7], [False, True], [-1.0, 1.0]], ids=str)
 def test_labels_may_be_numbers(classes):
     X, y = data(40)
     model = pistol.LinearPistolClassifier(loss="logistic", orders=None, passes=1)
