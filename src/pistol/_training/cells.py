@@ -17,7 +17,6 @@ import scipy.sparse as sp
 
 from .._compiled.threads import Spare, Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
-from .._data.mapped import Mapped
 from .._data.ordering import Rounds, shuffled
 from .._learners import Cells, Chunk, Dual, Gram, GramRun, Rule
 from .._learners.cells import centred
@@ -88,9 +87,7 @@ class Ground(NamedTuple):
 
     def in_memory(self) -> Ground:
         """The same with all scaled rows in memory."""
-        X = self.work.data.X
-        Z = X.in_parts() if isinstance(X, Mapped) else X
-        return self._replace(work=self.work._replace(data=self.work.data._replace(X=Z)))
+        return self._replace(work=self.work.in_memory())
 
     def cell(self, own: Array) -> Cell:
         """The cell with these rounds."""

@@ -64,7 +64,9 @@ class Work(NamedTuple):
     def in_memory(self) -> Work:
         """With all rows in memory, rather than made when they are asked for."""
         X = self.data.X
-        return self._replace(data=self.data._replace(X=X[:] if isinstance(X, Mapped) else X))
+        return self._replace(
+            data=self.data._replace(X=X.in_parts() if isinstance(X, Mapped) else X)
+        )
 
     def seed(self) -> int:
         """The user's."""
