@@ -14,6 +14,7 @@ from pistol._data.ordering import (
     Rounds,
     as_given,
     by_content,
+    copies,
     round_size,
     sampled,
     shuffled,
@@ -50,6 +51,27 @@ def test_shuffling_loses_no_round(weight, seed):
 def table(seed, n=40):
     rng = np.random.default_rng(seed)
     return rng.integers(0, 3, size=(n, 2)).astype(float), rng.choice([-1.0, 1.0], size=(n, 1))
+
+
+@given(seed=integers(0, 10**6))
+def test_copies_are_equal_rows_of_one_target(seed):
+    """A row with several targets was observed several times: each of its rounds is on its own."""
+    X, Y = table(seed, n=12)
+    weight = np.random.default_rng(seed).integers(1, 4, 12).astype(float)
+    rounds = shuffled(content(X, Y, weight), as_given(weight), 0)
+    found = copies(rounds, content(X, Y, weight), X, Y)
+    seen = [(tuple(X[i]), Y[i, 0]) for i in rounds.rows]
+    targets = {x: {y for other, y in seen if other == x} for x, _ in seen}
+    for i, (x, y) in enumerate(seen):
+        for j, other in enumerate(seen):
+            same = i == j or ((x, y) == other and len(targets[x]) == 1)
+            assert (found[i] == found[j]) == same
+
+
+def test_rows_that_all_differ_have_no_copies():
+    X, Y = np.arange(6.0)[:, None], np.ones((6, 1))
+    rounds = as_given(np.ones(6))
+    assert len(set(copies(rounds, content(X, Y, np.ones(6)), X, Y))) == 6
 
 
 @given(seed=integers(0, 10**6))

@@ -97,6 +97,18 @@ def test_rows_of_weight_zero_are_as_good_as_removed(make, n, few_are_many):
 
 
 @four
+@pytest.mark.parametrize("weight", [3.0, "copies"])
+def test_what_cannot_be_predicted_is_not_predicted_on_held_out_rows(make, weight):
+    """Copies of a held-out row are held out, too; nothing could be learned about it otherwise."""
+    rng = np.random.default_rng(0)
+    X, coin = rng.normal(size=(150, 3)), rng.integers(2, size=150)
+    if weight == "copies":
+        X, coin, weight = np.repeat(X, 3, axis=0), np.repeat(coin, 3), 1.0
+    model = make(random_state=0).fit(X, coin, np.full(len(X), weight))
+    assert model.held_out_error_ > 0.4
+
+
+@four
 def test_a_heavy_weight_costs_no_more_than_a_light_one(make):
     X, y = problem(make, 60)
     for weight in (1e2, 1e4, 1e12):

@@ -32,8 +32,8 @@ N, K = 24, 3
 @given(seed=seeds, k=st.integers(2, 6))
 def test_every_fold_has_its_share_of_every_group(seed, k):
     rng = np.random.default_rng(seed)
-    groups, r = rng.integers(3, size=60), np.ones(60)
-    fold = assign_folds(groups, r, k)
+    groups = rng.integers(3, size=60)
+    fold = assign_folds(np.arange(60), groups, np.ones(60), k)
     assert set(fold) <= set(range(k))
     for group in range(3):
         sizes = np.bincount(fold[groups == group], minlength=k)
@@ -44,13 +44,24 @@ def test_every_fold_has_its_share_of_every_group(seed, k):
 @given(seed=seeds)
 def test_every_fold_has_its_share_of_the_weight(seed):
     r = np.random.default_rng(seed).uniform(0, 1, 200)
-    shares = np.bincount(assign_folds(np.zeros(200, int), r, 5), r)
-    assert_allclose(shares, r.sum() / 5, atol=1.0)
+    fold = assign_folds(np.arange(200), np.zeros(200, int), r, 5)
+    assert_allclose(np.bincount(fold, r), r.sum() / 5, atol=1.0)
+
+
+@few
+@given(seed=seeds, k=st.integers(1, 6))
+def test_copies_are_in_one_fold(seed, k):
+    """Otherwise the models would know the rows that they are judged by."""
+    rng = np.random.default_rng(seed)
+    rows, group = rng.integers(30, size=120), rng.integers(2, size=30)
+    folds = Folds.of(Rounds(rows, rng.uniform(0.5, 1.5, 120)), rows, group[rows], k, seed)
+    for learned, held_out in zip(folds.learned, folds.held_out, strict=True):
+        assert not set(rows[learned]) & set(rows[held_out])
 
 
 def test_fewer_rounds_than_folds_are_no_error():
-    assert len(assign_folds(np.zeros(2, int), np.ones(2), 5)) == 2
-    assert len(assign_folds(np.zeros(0, int), np.ones(0), 5)) == 0
+    for n in (2, 0):
+        assert len(assign_folds(np.arange(n), np.zeros(n, int), np.ones(n), 5)) == n
 
 
 @few
@@ -58,7 +69,8 @@ def test_fewer_rounds_than_folds_are_no_error():
 def test_a_fold_learns_from_what_it_does_not_hold_out(seed, k):
     rng = np.random.default_rng(seed)
     rounds = Rounds(rng.integers(10, size=40), np.ones(40))
-    folds = Folds(rounds, assign_folds(rng.integers(2, size=40), rounds.r, k), k, seed)
+    fold = assign_folds(rounds.rows, rng.integers(2, size=10)[rounds.rows], rounds.r, k)
+    folds = Folds(rounds, fold, k, seed)
     for i in range(k):
         both = np.concatenate([rounds.rows[folds.learned[i]], rounds.rows[folds.held_out[i]]])
         assert_array_equal(np.sort(both), np.sort(rounds.rows))
@@ -71,7 +83,7 @@ def test_a_fold_learns_from_what_it_does_not_hold_out(seed, k):
 def test_a_round_counts_if_a_fold_holds_it_out(seed, k):
     rng = np.random.default_rng(seed)
     rounds = Rounds(np.arange(90), rng.uniform(0.5, 1.5, 90))
-    folds = Folds.of(rounds, rng.integers(2, size=90), k, seed)
+    folds = Folds.of(rounds, rounds.rows, rng.integers(2, size=90), k, seed)
     held_out = np.concatenate(folds.held_out)
     assert len(set(held_out)) == len(held_out)
     expected = np.zeros(90)
@@ -142,7 +154,7 @@ def run():
 
         makers = [maker(i, *candidate) for i, candidate in enumerate(candidates)]
         rounds = Rounds(read_only(np.arange(N)), read_only(np.ones(N)))
-        folds = Folds(rounds, assign_folds(np.zeros(N, int), rounds.r, K), K, 0)
+        folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, K), K, 0)
         with workers(1) as threads:
             mean = lambda P: float(P.mean())  # noqa: E731
             contest = Contest(np.zeros((N, 1)), folds, mean, threads)
@@ -190,7 +202,7 @@ def test_only_the_best_go_on(run):
 def test_a_candidate_can_go_on_where_its_race_ended(run):
     found, _ = run((lambda p: 1.0 / p,), most=4)
     racer, rounds = found[-1], Rounds(read_only(np.arange(N)), read_only(np.ones(N)))
-    folds = Folds(rounds, assign_folds(np.zeros(N, int), rounds.r, K), K, 0)
+    folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, K), K, 0)
     with workers(1) as threads:
         contest = Contest(np.zeros((N, 1)), folds, lambda P: float(P.mean()), threads)
         assert [(best.passes, best.done) for best in contest.race([racer], 16)] == [

@@ -1,4 +1,8 @@
-"""From tables to rows of numbers: what was learned about every column, and how it is used."""
+"""From tables to rows of numbers: what was learned about every column, and how it is used.
+
+A new kind of column begins in `tables.py`, which reads it, and `parts.py`, which says what it becomes;
+docs/adding.md lists the steps.
+"""
 
 from __future__ import annotations
 

@@ -79,6 +79,22 @@ def fingerprints(Z: Any, V: Array) -> Array:
     return targets + sums[Z.indptr[1:]] - sums[Z.indptr[:-1]]
 
 
+def copies(rounds: Rounds, hashes: Array, Z: Any, V: Array) -> Array:
+    """A number for each round, the same for copies: rounds of rows that agree, targets included.
+
+    A row that occurs with different targets was observed several times, so its rounds are no copies.
+    """
+    known = hashes[rounds.rows]
+    if len(np.unique(known)) == len(known):
+        return np.arange(len(known))
+    row, target = fingerprints(Z, V[:, :0])[rounds.rows], fingerprints(Z[:, :0], V)[rounds.rows]
+    _, number = np.unique(row, return_inverse=True)
+    _, number_of_both = np.unique(np.stack([row, target]), axis=1, return_inverse=True)
+    pairs = np.unique(np.stack([number, number_of_both.ravel()]), axis=1)[0]
+    several = np.bincount(pairs, minlength=len(known))[number] > 1
+    return np.where(several, len(known) + np.arange(len(known)), number)
+
+
 def round_size(weight: Array) -> float:
     """The size of a whole round: 1, or more where the weights add up to too many rounds."""
     counted = int(np.count_nonzero(weight))

@@ -13,7 +13,7 @@ from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE
 from .._data.mapped import Mapped
-from .._data.ordering import Rounds, as_given, round_size, sampled, shuffled
+from .._data.ordering import Rounds, as_given, copies, round_size, sampled, shuffled
 from .._data.steps import onwards
 from .._learners import Chunk, Rule
 from .cells import learn_cells
@@ -171,7 +171,8 @@ def _ways_of(
     data, task = work.data, work.problem.task
     rounds = shuffled(work.hashes, work.rounds, 0)
     groups = task.groups(data.Y)[rounds.rows]
-    folds = Folds.of(rounds, groups, plan.folds, seed)
+    copy_of = copies(rounds, work.hashes, data.X, data.Y)
+    folds = Folds.of(rounds, copy_of, groups, plan.folds, seed)
     rule = work.problem.rule(float(data.weight.sum()), work.size)
     loss = task.held_out_loss(read_only(data.Y[rounds.rows]), folds.counted, rule)
     contest = Contest(data.Y, folds, loss, threads)

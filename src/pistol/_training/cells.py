@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from .._compiled.threads import Spare, Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
-from .._data.ordering import Rounds, shuffled
+from .._data.ordering import Rounds, copies, shuffled
 from .._learners import Cells, Chunk, Dual, Gram, GramRun, Rule
 from .._learners.cells import centred
 from .._learners.models import Expansion, mean_model
@@ -343,7 +343,8 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     mixed = np.random.default_rng(seed).permutation(len(cell.rounds.rows))
     rounds = Rounds(read_only(cell.rounds.rows[mixed]), read_only(cell.rounds.r[mixed]))
     V = read_only(Y[rounds.rows])
-    folds = Folds.of(rounds, task.groups(V), 1, seed)  # a cell has thousands of rounds
+    copy_of = copies(rounds, ground.work.hashes[cell.rows], cell.data.X, Y)
+    folds = Folds.of(rounds, copy_of, task.groups(V), 1, seed)  # a cell has thousands of rounds
     # a row that the base has learned says nothing about rows to come
     known, counted = ground.known[cell.rows][rounds.rows], folds.counted
     counted = counted if known[folds.held_out[0]].all() else np.where(known, 0.0, counted)

@@ -1,6 +1,7 @@
 """What training asks of a family: something that learns. It makes learners and scales their rows.
 
-`kernel_family` and `linear_family` are the two there are.
+`kernel_family` and `linear_family` are the two there are. A third one is a module beside them;
+docs/adding.md lists the steps.
 """
 
 from __future__ import annotations

@@ -78,9 +78,9 @@ class Folds:
         return self.known[i, numbers]
 
     @classmethod
-    def of(cls, rounds: Rounds, groups: Array, k: int, seed: int) -> Folds:
+    def of(cls, rounds: Rounds, copy_of: Array, groups: Array, k: int, seed: int) -> Folds:
         """So many folds of rounds in random order; each has its share of every group."""
-        fold = assign_folds(groups, rounds.r, k if k > 1 else PARTS)
+        fold = assign_folds(copy_of, groups, rounds.r, k if k > 1 else PARTS)
         return cls(rounds, np.minimum(fold, max(k - 1, 1)), k, seed)
 
     @property
@@ -124,14 +124,20 @@ class Racer:
         return [run.learner(kept) for run, kept in zip(self.runs, self.kept, strict=True)]
 
 
-def assign_folds(groups: Array, r: Array, k: int) -> Array:
-    """A fold for every round, given in random order, so that each has its share of every group."""
-    fold = np.empty(len(r), np.int64)
+def assign_folds(copy_of: Array, groups: Array, r: Array, k: int) -> Array:
+    """A fold for every round, given in random order, so that each has its share of every group.
+
+    Copies are in one fold: a held-out row that was learned, too, would tell nothing. `copy_of` has the
+    same number for all of them.
+    """
+    _, first, which = np.unique(copy_of, return_index=True, return_inverse=True)
+    weight, fold = np.bincount(which, r, len(first)), np.empty(len(first), np.int64)
+    in_order = np.argsort(first)
     for group in np.unique(groups):
-        at = np.flatnonzero(groups == group)
-        middle = np.cumsum(r[at]) - 0.5 * r[at]
-        fold[at] = np.minimum(k * middle / max(r[at].sum(), 1e-300), k - 1)
-    return fold
+        at = in_order[groups[first[in_order]] == group]
+        middle = np.cumsum(weight[at]) - 0.5 * weight[at]
+        fold[at] = np.minimum(k * middle / max(weight[at].sum(), 1e-300), k - 1)
+    return fold[which]
 
 
 class Contest(NamedTuple):
