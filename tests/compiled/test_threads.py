@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
 from pistol import PistolClassifier
@@ -101,6 +102,17 @@ def test_predictions_at_once_leave_blas_as_it_was():
 def test_few_rows_have_one_thread():
     with workers(2, MANY - 1) as few, workers(2, MANY) as many:
         assert (few.n, many.n) == (1, 2)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_inside_workers_of_joblib_there_is_one_thread_unless_more_are_asked_for(backend):
+    def threads_of(n_jobs):
+        with workers(n_jobs) as threads:
+            return threads.n
+
+    with Parallel(2, backend=backend) as parallel:
+        found = [parallel([delayed(threads_of)(n) for _ in range(2)]) for n in (None, 2)]
+    assert found == [[1, 1], [2, 2]]
 
 
 class Owner:

@@ -177,7 +177,10 @@ class Workers:
         if self.n_jobs == 1 or current_process().daemon:  # a worker of Dask; joblib would warn
             return 1
         from joblib import effective_n_jobs  # a single tile does without
+        from joblib.parallel import get_active_backend
 
+        if self.n_jobs is None and get_active_backend()[0].nesting_level:
+            return 1  # inside joblib's workers, which share the cores already
         return effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
 
     def run(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
