@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import prod
 from multiprocessing import current_process
 from threading import Lock, get_ident
@@ -188,15 +189,28 @@ class Workers:
         if len(tasks) < 2 or self.n == 1:
             return [task() for task in tasks]
         if self.pool is None:
-            self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n))
+            self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n - 1))
+        results, left = [None] * len(tasks), deque(enumerate(tasks))
+        drain = partial(_drain, left, results)
+        helpers = [self.pool.submit(drain) for _ in range(min(self.n, len(tasks)) - 1)]
         try:
-            return list(self.pool.map(lambda task: task(), tasks))
-        except RuntimeError as error:
-            if isinstance(
-                error.__context__, KeyboardInterrupt
-            ):  # it came while a lock was waited for
-                raise KeyboardInterrupt from error
-            raise
+            drain()
+        finally:
+            left.clear()  # after an error or an interrupt nothing more is begun
+            wait(helpers)
+        for helper in helpers:
+            helper.result()
+        return results
+
+
+def _drain(left: deque[tuple[int, Callable[[], Any]]], results: list[Any]) -> None:
+    """Do tasks as long as any are left, beside other threads that do the same."""
+    while True:
+        try:
+            i, task = left.popleft()
+        except IndexError:  # asking first would be a race between threads
+            return
+        results[i] = task()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.gram import Workspace, expand_gram, learn_gram
 from .._compiled.rows import Block, sq_norms
@@ -43,6 +44,7 @@ from .models import Expansion
 from .rule import Rule
 from .support import diagonal
 
+LINES = 128  # whose values are computed together
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 
@@ -155,18 +157,30 @@ def _values(
     largest = sq.max(initial=0.0)
     Z = Z.astype(np.result_type(*(k.precision(dtype, largest) for k in kernels)), copy=False)
     out = new((len(kernels), n, m), dtype)
+    # lines of dense rows are computed where they stay; of sparse rows few columns are laid out at a time
+    apart = sp.issparse(Z)
+    lines, columns = (_pieces(n, n if apart else LINES), _pieces(m, BLOCK if apart else m))
 
-    def stripe(at: slice) -> None:
-        base = kernels[0].base(Z, Block(Z[at]), None)
-        for number, kernel in enumerate(kernels, 1):
-            K = base if number == len(kernels) else base.copy()
-            kernel.map_tile(K, sq, sq[at], *nothing(K))
-            out[number - 1, :, at] = K
+    def part(at: slice, own: slice) -> None:
+        K = list(out[:, at, own])
+        base = kernels[0].base(Z[at], Block(Z[own]), None if apart else K[-1])
+        for kernel, values in zip(kernels, K, strict=True):
+            tile = base.copy() if apart else values
+            if tile is not base:
+                tile[:] = base
+            kernel.map_tile(tile, sq[at], sq[own], *nothing(tile))
+            if apart:
+                values[:] = tile
 
-    threads.run([partial(stripe, slice(lo, min(lo + BLOCK, m))) for lo in range(0, m, BLOCK)])
+    threads.run([partial(part, at, own) for at in lines for own in columns])
     for kernel, values in zip(kernels, out, strict=True):
         _tidy(kernel, values, sq[:m])
     return read_only(out)
+
+
+def _pieces(n: int, size: int) -> list[slice]:
+    """So many rows, a few at a time."""
+    return [slice(lo, min(lo + size, n)) for lo in range(0, n, size)]
 
 
 def _tidy(kernel: Kernel, values: Array, sq: Array) -> None:
