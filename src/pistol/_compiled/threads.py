@@ -185,7 +185,7 @@ class Workers:
         return effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
 
     def run(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
-        """What the tasks return, in order."""
+        """What the tasks return, in order. A task may have tasks of its own to share out."""
         if len(tasks) < 2 or self.n == 1:
             return [task() for task in tasks]
         if self.pool is None:
@@ -197,8 +197,9 @@ class Workers:
             drain()
         finally:
             left.clear()  # after an error or an interrupt nothing more is begun
-            wait(helpers)
-        for helper in helpers:
+            begun = [helper for helper in helpers if not helper.cancel()]  # others found no thread
+            wait(begun)
+        for helper in begun:
             helper.result()
         return results
 

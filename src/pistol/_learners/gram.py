@@ -157,9 +157,8 @@ def _values(
     largest = sq.max(initial=0.0)
     Z = Z.astype(np.result_type(*(k.precision(dtype, largest) for k in kernels)), copy=False)
     out = new((len(kernels), n, m), dtype)
-    # lines of dense rows are computed where they stay; of sparse rows few columns are laid out at a time
-    apart = sp.issparse(Z)
-    lines, columns = (_pieces(n, n if apart else LINES), _pieces(m, BLOCK if apart else m))
+    apart = sp.issparse(Z)  # few of its columns are laid out at a time; dense lines are made in place
+    lines, columns = _pieces(n, n if apart else LINES), _pieces(m, BLOCK if apart else m)
 
     def part(at: slice, own: slice) -> None:
         K = list(out[:, at, own])

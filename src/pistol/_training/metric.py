@@ -45,6 +45,11 @@ class Level(NamedTuple):
     data: Data
     weights: Array | None = None  # of shape (folds, features); None: all features count the same
 
+    @classmethod
+    def unlearned(cls, scaler: Any, data: Data) -> Level:
+        """Before any candidate takes part."""
+        return cls(Racer(-1, []), [], scaler, data)
+
     def metric(self, fold: int | None = None) -> Any:
         """The scaler with the metric of one fold, or with the mean over the folds."""
         if self.weights is None:
@@ -79,45 +84,40 @@ class Ways(NamedTuple):
         """Passes of all races but the last."""
         return min(self.most, SHORT) if self.several else self.most
 
-    def first(self) -> Iterator[Level]:
-        """A race of all candidates in the first scaling."""
-        scaler = self.scalers[0]
-        racers = self.racers(scaler, self.data, None, self.numbers)
-        for leader in self.contest.race(racers, self.short):
-            yield Level(leader, racers, scaler, self.data)
+    def first(self) -> Iterator[list[Level]]:
+        """A race of all candidates in the first scaling, and the scout alone in the others."""
+        start = Level.unlearned(self.scalers[0], self.data)
+        entries = [(start, self.numbers)]
+        for scaler in self.scalers[1:]:
+            data = self.data._replace(X=onwards(self.data.X, start.scaler, scaler))
+            entries.append((Level.unlearned(scaler, data), [self.family.scout]))
+        return self.raced(entries)
 
-    def scouting(self, scaler: Any) -> Level:
-        """The scout alone in one scaling."""
-        data = self.data._replace(X=onwards(self.data.X, self.scalers[0], scaler))
-        return self.raced(scaler, data, None, [self.family.scout])
+    def raced(self, entries: Sequence[tuple[Level, list[int] | None]]) -> Iterator[list[Level]]:
+        """Short races beside each other, of these candidates in the scaling and metric of a level."""
+        racers = _racers(self, entries)
+        levels = [level for level, _ in entries]
+        for leaders in self.contest.races(racers, self.short):
+            yield [
+                level._replace(best=best, racers=racing)
+                for level, best, racing in zip(levels, leaders, racers, strict=True)
+            ]
 
-    def joined(self, level: Level, numbers: Sequence[int]) -> Level:
-        """The level with these candidates, too."""
-        new = [number for number in numbers if number not in {one.number for one in level.racers}]
-        if not new:
-            return level
-        more = self.raced(level.scaler, level.data, level.weights, new)
-        best = min(level.best, more.best, key=lambda racer: racer.best)
-        return level._replace(best=best, racers=[*level.racers, *more.racers])
+    def joined(self, levels: list[Level], numbers: Sequence[int]) -> Iterator[list[Level]]:
+        """The levels with these candidates, too."""
+        new = [sorted(set(numbers) - {one.number for one in level.racers}) for level in levels]
+        at = [i for i, some in enumerate(new) if some]
+        for more in self.raced([(levels[i], new[i]) for i in at]):
+            both = list(levels)
+            for i, found in zip(at, more, strict=True):
+                best = min(levels[i].best, found.best, key=lambda racer: racer.best)
+                both[i] = levels[i]._replace(best=best, racers=[*levels[i].racers, *found.racers])
+            yield both
 
-    def raced(
-        self, scaler: Any, data: Data, weights: Array | None, numbers: list[int] | None
-    ) -> Level:
-        """A short race of these candidates in one scaling and metric."""
-        racers = self.racers(scaler, data, weights, numbers)
-        *_, best = self.contest.race(racers, self.short)
-        return Level(best, racers, scaler, data, weights)
-
-    def racers(
-        self, scaler: Any, data: Data, weights: Array | None, numbers: list[int] | None
-    ) -> list[Racer]:
-        """The candidates with these numbers, or all, on all folds; each fold in its own metric."""
-        return _racers(self.contest, self.family, data, scaler, self.rule, weights, numbers)
-
-    def longer(self, level: Level) -> Iterator[Level]:
+    def longer(self, levels: list[Level]) -> Iterator[list[Level]]:
         """More passes."""
-        for leader in self.contest.race(level.racers, self.most):
-            yield level._replace(best=leader)
+        for leaders in self.contest.races([level.racers for level in levels], self.most):
+            yield [level._replace(best=best) for level, best in zip(levels, leaders, strict=True)]
 
 
 class Way(NamedTuple):
@@ -132,54 +132,47 @@ class Way(NamedTuple):
 
 def levels(ways: Ways) -> Iterator[Level]:
     """A race, scalings and metrics that the scout finds, and longer races; yields the best so far."""
-    for plain in ways.first():
-        yield plain
+    for plain, *others in ways.first():
+        yield min([plain, *others], key=_loss)
     tops = [plain]
     if ways.several:
-        for found in _scouted(ways, plain):
+        for found in _scouted(ways, plain, others):
             yield min([plain, *(way.best for way in found)], key=_loss)
         near = [found[i].best for i in _within(CLOSE, [way.loss for way in found])]
         tops += [level for level in near if level is not plain]
-        del found, near  # the kernel values of those that drop out are not needed any more
-        for number, top in enumerate(tops):
-            tops[number] = ways.joined(top, leading(plain.racers))
-            yield min(tops, key=_loss)
+        del found, near, others  # the kernel values of those that drop out are not needed any more
+        for joined in ways.joined(tops, leading(plain.racers)):
+            yield min(joined, key=_loss)
+            tops = joined
     tops = sorted([tops[i] for i in _within(CLOSE, list(map(_loss, tops)))], key=_loss)[:2]
-    for number, top in enumerate(tops):
-        for longer in ways.longer(top):
-            tops[number] = longer
-            yield min(tops, key=_loss)
+    for longer in ways.longer(tops):
+        yield min(longer, key=_loss)
 
 
-def _scouted(ways: Ways, plain: Level) -> Iterator[list[Way]]:
+def _scouted(ways: Ways, plain: Level, others: list[Level]) -> Iterator[list[Way]]:
     """What the scout finds in each scaling, metric after metric."""
     scout = next(racer for racer in plain.racers if racer.number == ways.family.scout)
-    _warm(ways.contest, scout)
+    _warm(ways.contest, [scout])
     found = [Way(plain, scout.best, scout)]
-    for scaler in ways.scalers[1:]:
-        level = ways.scouting(scaler)
-        found.append(Way(level, level.best.best, level.best))
-        yield found
+    found += [Way(level, level.best.best, level.best) for level in others]
+    yield found
     for number in range(ways.metrics):
         share = BEHIND[min(number, len(BEHIND) - 1)]
-        for i in _within(share, [way.loss for way in found]):
-            if found[i].promising:
-                found[i] = _suggested(ways, found[i])
-                found[i] = _tried(ways, found[i], number)
-                yield found
+        near = _within(share, [way.loss for way in found])
+        going = [i for i in near if found[i].promising]
+        if not going:
+            return
+        for i, weights in zip(going, _suggested(ways, [found[i] for i in going]), strict=True):
+            found[i] = found[i]._replace(scout=None, weights=weights)
+        entries = [found[i].best._replace(weights=found[i].weights) for i in going]
+        *_, tried = ways.raced([(level, [ways.family.scout]) for level in entries])
+        for i, level in zip(going, tried, strict=True):
+            found[i] = _tried(found[i], level, number)
+        yield found
 
 
-def _suggested(ways: Ways, way: Way) -> Way:
-    """The metric that the scout suggests next; unless it did best, its kernel values are given up."""
-    assert way.scout is not None
-    scaler, before = way.best.scaler, way.weights
-    weights = _learn_weights(ways.contest, ways.family, way.scout, before, scaler)
-    return way._replace(scout=None, weights=weights)
-
-
-def _tried(ways: Ways, way: Way, number: int) -> Way:
-    """The scout in the metric that it has suggested."""
-    level = ways.raced(way.best.scaler, way.best.data, way.weights, [ways.family.scout])
+def _tried(way: Way, level: Level, number: int) -> Way:
+    """A scaling after the scout has learned in the metric that it had suggested."""
     scout, promising = level.best, _promising(number, level.best.best, way.loss)
     if scout.best < way.loss:
         return Way(level, scout.best, scout, way.weights, promising)
@@ -210,74 +203,68 @@ def _promising(number: int, loss: float, least: float) -> bool:
     return loss < least + (TOLERANCE if number == 0 else -GAIN) * abs(least)
 
 
-def _racers(
-    contest: Contest,
-    family: Family,
-    data: Data,
-    scaler: Any,
-    rule: Rule,
-    weights: Array | None = None,
-    numbers: list[int] | None = None,
-) -> list[Racer]:
-    """The candidates with these numbers, or all, on all folds; each fold in its own metric."""
-    k = contest.folds.k
-    if weights is None:
-        makers = [_makers(family, data, scaler, rule, contest, numbers)] * k
-    else:
-        makers = [
-            _makers(
-                family,
-                data._replace(X=weighted(data.X, w)),
-                Weighted(scaler, w),
-                rule,
-                contest,
-                numbers,
-                np.unique(contest.folds.rounds.rows[contest.folds.learned[i]]),
-            )
-            for i, w in enumerate(weights)
-        ]
-    return [Racer(c, [fold[c]() for fold in makers]) for c in makers[0]]
+def _racers(ways: Ways, entries: Sequence[tuple[Level, list[int] | None]]) -> list[list[Racer]]:
+    """For each level these candidates, or all, on all folds; each fold in its own metric."""
+    k = ways.contest.folds.k
+    tasks = [
+        partial(_makers, ways, level, numbers, fold)
+        for level, numbers in entries
+        for fold in ([None] if level.weights is None else range(k))
+    ]
+    made = iter(ways.contest.threads.run(tasks))
+    racers = []
+    for level, _ in entries:
+        folds = [next(made)] * k if level.weights is None else [next(made) for _ in range(k)]
+        racers.append([Racer(number, [fold[number]() for fold in folds]) for number in folds[0]])
+    return racers
 
 
 def _makers(
-    family: Family,
-    data: Data,
-    scaler: Any,
-    rule: Rule,
-    contest: Contest,
-    numbers: list[int] | None,
-    learned: Array | None = None,
+    ways: Ways, level: Level, numbers: list[int] | None, fold: int | None
 ) -> dict[int, Callable[[], Run]]:
-    """What makes runs of each candidate on these rows, by its number."""
+    """What makes runs of each candidate, by its number, for all folds or in the metric of one."""
+    family, folds, data = ways.family, ways.contest.folds, level.data
+    scaler, learned = level.scaler, None
+    if fold is not None and level.weights is not None:
+        w = level.weights[fold]
+        data, scaler = data._replace(X=weighted(data.X, w)), Weighted(scaler, w)
+        learned = np.unique(folds.rounds.rows[folds.learned[fold]])
     candidates = family.candidates(data.X, data.weight, scaler, numbers)
-    runs = family.runs(list(candidates.values()), data, rule, contest.threads, learned)
+    threads = ways.contest.threads
+    runs = family.runs(list(candidates.values()), data, ways.rule, threads, learned)
     return dict(zip(candidates, runs, strict=True))
 
 
-def _learn_weights(
-    contest: Contest, family: Family, scout: Racer, before: Array | None, scaler: Any
-) -> Array:
-    """The metric that the gradients of a candidate suggest, for each fold."""
-    _warm(contest, scout)
-    rounds = contest.folds.rounds
-
-    def suggested(i: int, run: Any) -> Array:
-        at = contest.folds.learned[i]
-        n = min(len(at), SAMPLE)
-        at = at[np.arange(n) * len(at) // max(n, 1)]
-        Z, r = run.Z[rounds.rows[at]], rounds.r[at]
-        squares = family.pooled(mean_squares(run.expansion(), Z, r), Z, r, scaler)
-        weight = np.ones(len(squares)) if before is None else before[i]
-        return metric_weights(weight, squares)
-
-    tasks = [partial(suggested, i, run) for i, run in enumerate(scout.runs)]
-    return np.array(contest.threads.run(tasks))
+def _suggested(ways: Ways, several: list[Way]) -> list[Array]:
+    """The metrics that the gradients of the scout suggest next, of shape (folds, features)."""
+    scouts = [way.scout for way in several if way.scout is not None]
+    _warm(ways.contest, scouts)
+    tasks = [
+        partial(_weights_of, ways, way, i, run)
+        for way, scout in zip(several, scouts, strict=True)
+        for i, run in enumerate(scout.runs)
+    ]
+    weights, k = ways.contest.threads.run(tasks), ways.contest.folds.k
+    return [np.array(weights[at : at + k]) for at in range(0, len(weights), k)]
 
 
-def _warm(contest: Contest, scout: Racer) -> None:
-    """Let the scout learn as long as its gradients need, even if it fell behind."""
-    if scout.done < SHORT and not scout.still:
-        contest.go_on([scout], SHORT)
+def _weights_of(ways: Ways, way: Way, fold: int, run: Any) -> Array:
+    """The metric that a run of the scout suggests."""
+    folds, family = ways.contest.folds, ways.family
+    rounds, at = folds.rounds, folds.learned[fold]
+    n = min(len(at), SAMPLE)
+    at = at[np.arange(n) * len(at) // max(n, 1)]
+    Z, r = run.Z[rounds.rows[at]], rounds.r[at]
+    squares = family.pooled(mean_squares(run.expansion(), Z, r), Z, r, way.best.scaler)
+    weight = np.ones(len(squares)) if way.weights is None else way.weights[fold]
+    return metric_weights(weight, squares)
+
+
+def _warm(contest: Contest, scouts: list[Racer]) -> None:
+    """Let scouts learn as long as their gradients need, even if they fell behind."""
+    cold = [scout for scout in scouts if scout.done < SHORT and not scout.still]
+    if cold:
+        contest.go_on([(scout, SHORT) for scout in cold])
 
 
 def metric_of(window: Window, fitted: Any) -> Array:

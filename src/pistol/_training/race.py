@@ -7,7 +7,7 @@ candidate and the number of passes with the smallest loss on these rows win.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
@@ -154,24 +154,37 @@ class Contest(NamedTuple):
         Those that fall behind stop early, and so do those that do not improve any more, after the
         least number of passes.
         """
-        mark = max(racer.done for racer in racers)
-        racing = _going_on(racers, mark, most, least)
-        while racing:
-            mark = max(1, 2 * mark)
-            self.go_on(racing, mark)
-            racing = _going_on(racing, mark, most, least)
-            yield min(racers, key=lambda racer: racer.best)
+        for (leader,) in self.races([racers], most, least):
+            yield leader
 
-    def go_on(self, racers: list[Racer], mark: int) -> None:
-        """Let these candidates learn until each has had so many passes."""
+    def races(
+        self, several: Sequence[list[Racer]], most: int, least: int = 0
+    ) -> Iterator[list[Racer]]:
+        """Races beside each other, which shares them out better among threads; the best of each."""
+        marks = [max(racer.done for racer in racers) for racers in several]
+        racing = [_going_on(*race, most, least) for race in zip(several, marks, strict=True)]
+        while any(racing):
+            marks = [max(1, 2 * mark) for mark in marks]
+            self.go_on(
+                [
+                    (racer, mark)
+                    for racers, mark in zip(racing, marks, strict=True)
+                    for racer in racers
+                ]
+            )
+            racing = [_going_on(*race, most, least) for race in zip(racing, marks, strict=True)]
+            yield [min(racers, key=lambda racer: racer.best) for racers in several]
+
+    def go_on(self, racers: Sequence[tuple[Racer, int]]) -> None:
+        """Let candidates learn until each has had so many passes."""
         k = self.folds.k
         tasks = [
             partial(_learned, run, self.V, self.folds, i, range(racer.done, mark))
-            for racer in racers
+            for racer, mark in racers
             for i, run in enumerate(racer.runs)
         ]
         results = self.threads.run(tasks)
-        for number, racer in enumerate(racers):
+        for number, (racer, mark) in enumerate(racers):
             _judge(racer, results[number * k : (number + 1) * k], self.folds, self.loss, mark)
 
 
