@@ -365,9 +365,10 @@ def test_held_out_rows_are_scored_as_with_their_kernel_values_in_memory(estimato
     def both_ways(ground, cell, candidates, learned, threads):
         racers, again = (racers_of(ground, cell, candidates, learned, threads) for _ in range(2))
         kernels = [kernel for candidate in candidates.values() for kernel in candidate]
-        gram = Gram(cell.data.X, kernels, threads, learned)
-        order = read_only(np.random.default_rng(0).permutation(learned))
         others = np.setdiff1d(np.arange(len(cell.rows)), learned)
+        columns = np.concatenate([learned, others])
+        gram = Gram(cell.data.X, kernels, threads, columns, len(learned))
+        order = read_only(np.random.default_rng(0).permutation(learned))
         r = read_only(np.ones(len(order)))
         for racer, candidate in zip(again, candidates.values(), strict=True):
             whole, (ours,) = _cells._run(ground, cell, gram, candidate), racer.runs

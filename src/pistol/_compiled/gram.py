@@ -1,6 +1,7 @@
 """Rounds on rows whose kernel values are all known, block by block.
 
-A matrix of values has one line per row and one column per row that is learned; these rows come first.
+A matrix of values has one line per row that is learned, and one column per row; those that are learned
+come first.
 
 The kernels of a sum are a few chains: in each, values of the first kernel are in memory, and those of
 the next are made from them by products or by fourth powers, in registers, where they are used at once.
@@ -278,102 +279,88 @@ def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space):
         start = end
 
 
-_SUMS = {"contract", "reassoc"}  # which may be added up in any order
+@plain(forceinline=True, fastmath={"contract"})
+def _polynomial(v, f):
+    return v * (f[0] + v * (f[1] + v * f[2]))
 
 
-@plain(fastmath=_SUMS)
-def _sums(v, w, y, z, f, out):
-    """out += Σ_x f[x] (v[x], w[x], y[x], z[x])."""
-    a = b = c = d = f.dtype.type(0.0)
-    for x in range(len(f)):
-        a += f[x] * v[x]
-        b += f[x] * w[x]
-        c += f[x] * y[x]
-        d += f[x] * z[x]
-    out[0] += a
-    out[1] += b
-    out[2] += c
-    out[3] += d
+@plain(fastmath={"contract"})
+def _add_polynomials(v, w, y, z, a, b, c, d, out):
+    """out += a₀v + a₁v² + a₂v³ + the same of b and w, and so on."""
+    for x in range(len(out)):
+        near = _polynomial(v[x], a) + _polynomial(w[x], b)
+        out[x] += near + (_polynomial(y[x], c) + _polynomial(z[x], d))
 
 
-@plain(forceinline=True, fastmath=_SUMS)
-def _polynomial(v, f, f_2, f_3):
-    return v * (f + v * (f_2 + v * f_3))
-
-
-@plain(fastmath=_SUMS)
-def _sums_of_products(v, w, y, z, f, f_2, f_3, out):
-    """The same with Σ_x f[x] v[x] + f_2[x] v[x]² + f_3[x] v[x]³, and so on."""
-    a = b = c = d = f.dtype.type(0.0)
-    for x in range(len(f)):
-        a += _polynomial(v[x], f[x], f_2[x], f_3[x])
-        b += _polynomial(w[x], f[x], f_2[x], f_3[x])
-        c += _polynomial(y[x], f[x], f_2[x], f_3[x])
-        d += _polynomial(z[x], f[x], f_2[x], f_3[x])
-    out[0] += a
-    out[1] += b
-    out[2] += c
-    out[3] += d
-
-
-@plain(forceinline=True, fastmath=_SUMS)
-def _fourth_powers(v, least, f, f_4, f_16, f_64):
+@plain(forceinline=True, fastmath={"contract"})
+def _fourth_powers(v, least, f):
     v_4 = fourth_power(v, least)
     v_16 = fourth_power(v_4, least)
-    return f * v + f_4 * v_4 + f_16 * v_16 + f_64 * fourth_power(v_16, least)
+    return f[0] * v + f[1] * v_4 + f[2] * v_16 + f[3] * fourth_power(v_16, least)
 
 
-@plain(fastmath=_SUMS)
-def _sums_of_powers(v, w, y, z, f, f_4, f_16, f_64, out):
-    """The same with Σ_x f[x] v[x] + f_4[x] v[x]⁴ + …, and so on."""
-    a = b = c = d = f.dtype.type(0.0)
-    least = f.dtype.type(LEAST)
-    for x in range(len(f)):
-        a += _fourth_powers(v[x], least, f[x], f_4[x], f_16[x], f_64[x])
-        b += _fourth_powers(w[x], least, f[x], f_4[x], f_16[x], f_64[x])
-        c += _fourth_powers(y[x], least, f[x], f_4[x], f_16[x], f_64[x])
-        d += _fourth_powers(z[x], least, f[x], f_4[x], f_16[x], f_64[x])
-    out[0] += a
-    out[1] += b
-    out[2] += c
-    out[3] += d
+@plain(fastmath={"contract"})
+def _add_fourth_powers(v, w, y, z, a, b, c, d, out):
+    """out += a₀v + a₁v⁴ + a₂v¹⁶ + a₃v⁶⁴ + the same of b and w, and so on."""
+    least = out.dtype.type(LEAST)
+    for x in range(len(out)):
+        near = _fourth_powers(v[x], least, a) + _fourth_powers(w[x], least, b)
+        out[x] += near + (_fourth_powers(y[x], least, c) + _fourth_powers(z[x], least, d))
 
 
 @plain
-def _expand_four(values, rows, coef, j, zeros, out):
-    """out[k] += Σ_q Σ_n coef[q, j, n] k_q(n, rows[k]), for four rows."""
+def _up_to_four(f, q, count, k):
+    """The coefficients of up to four kernels from q on, for one of four rows; zeros for no kernel."""
+    zero = f.dtype.type(0.0)
+    second = f[q + 1, k] if count > 1 else zero
+    third = f[q + 2, k] if count > 2 else zero
+    return f[q, k], second, third, f[q + 3, k] if count > 3 else zero
+
+
+@plain
+def _add_four_rows(values, rows, f, first, out):
+    """out[x] += Σ_q Σ_k f[q, k] k_q(rows[k], first + x), for four rows."""
+    last = first + len(out)
     for chain in range(len(values.chains)):
         q, count, number, kind = values.chains[chain]
-        f = coef[q, j]
+        a, b = _up_to_four(f, q, count, 0), _up_to_four(f, q, count, 1)
+        c, d = _up_to_four(f, q, count, 2), _up_to_four(f, q, count, 3)
         if kind == CONSTANT:
-            total = 0.0
-            for x in range(len(f)):
-                total += f[x]
-            for k in range(4):
-                out[k] += total
+            total = ((a[0] + b[0]) + c[0]) + d[0]
+            for x in range(len(out)):
+                out[x] += total
             continue
         M = values.matrices[number]
-        v, w, y, z = M[rows[0]], M[rows[1]], M[rows[2]], M[rows[3]]
-        third = coef[q + 2, j] if count > 2 else zeros
+        v, w = M[rows[0], first:last], M[rows[1], first:last]
+        y, z = M[rows[2], first:last], M[rows[3], first:last]
         if kind == ALONE:
-            _sums(v, w, y, z, f, out)
+            add_four(v, w, y, z, a[0], b[0], c[0], d[0], out)
         elif kind == PRODUCTS:
-            _sums_of_products(v, w, y, z, f, coef[q + 1, j], third, out)
+            _add_polynomials(v, w, y, z, a, b, c, d, out)
         else:
-            fourth = coef[q + 3, j] if count > 3 else zeros
-            _sums_of_powers(v, w, y, z, f, coef[q + 1, j], third, fourth, out)
+            _add_fourth_powers(v, w, y, z, a, b, c, d, out)
 
 
-@loop(lambda data: types.void(gram_type(data), _state(data), indices, matrix))
-def expand_gram(values, coef, at, out):
-    """out[j, k] = Σ_q Σ_n coef[q, j, n] k_q(n, at[k])."""
-    zeros, rows, sums = np.zeros_like(coef[0, 0]), np.empty(4, np.uintp), np.empty(4)
-    for first in range(0, len(at), 4):
-        m = min(4, len(at) - first)
-        for k in range(4):
-            rows[k] = at[first + min(k, m - 1)]
-        for j in range(len(out)):
-            sums[:] = 0.0
-            _expand_four(values, rows, coef, j, zeros, sums)
-            for k in range(m):
-                out[j, first + k] = sums[k]
+@loop(lambda data: types.void(gram_type(data), _state(data), types.int64, _lines(data)))
+def expand_gram(values, coef, first, out):
+    """out[j, x] += Σ_q Σ_n coef[q, j, n] k_q(n, first + x), with four rows n at a time.
+
+    Rows without a coefficient cost next to nothing.
+    """
+    Q, J, m = coef.shape
+    f, rows = np.zeros((Q, 4), coef.dtype), np.zeros(4, np.uintp)
+    for j in range(J):
+        count = 0
+        for n in range(m):
+            some = False
+            for q in range(Q):
+                f[q, count] = coef[q, j, n]
+                some |= f[q, count] != 0.0
+            rows[count] = n
+            count += some
+            if count == 4:
+                _add_four_rows(values, rows, f, first, out[j])
+                count = 0
+        if count > 0:
+            f[:, count:] = 0.0
+            _add_four_rows(values, rows, f, first, out[j])

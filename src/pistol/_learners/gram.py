@@ -49,24 +49,25 @@ PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 
 class Gram:
-    """Kernel values of all rows of Z at the rows that are learned, for sums of these kernels.
+    """Kernel values of the rows of Z that are learned at all rows, for sums of these kernels.
 
     The kernels are one of any kind; or polynomials, Gaussians and exponentials, each kind of one
-    anchor. All rows are learned unless some are named. In the matrices those that are learned come
-    first; `place` tells where each row of Z is.
+    anchor. `rows` has the numbers of all rows in the order of the columns; the first `m` of them are
+    learned. `place` tells which column a row has.
     """
 
     def __init__(
-        self, Z: Any, kernels: Sequence[Kernel], threads: Workers, learned: Array | None = None
+        self,
+        Z: Any,
+        kernels: Sequence[Kernel],
+        threads: Workers,
+        rows: Array | None = None,
+        m: int | None = None,
     ) -> None:
         n = Z.shape[0]
-        self.learned = np.arange(n) if learned is None else learned
-        if learned is None:
-            self.place = self.learned
-        else:
-            rows = np.concatenate([learned, np.setdiff1d(np.arange(n), learned)])
-            self.place = np.argsort(rows)
-            Z = Z[rows]
+        rows = np.arange(n) if rows is None else rows
+        self.learned, self.place = rows[:m], np.argsort(rows)
+        Z = Z[:, rows][rows[:m]] if kernels[0].base is precomputed_base else Z[rows]
         self._compute(Z, kernels, threads)
 
     def _compute(self, Z: Any, kernels: Sequence[Kernel], threads: Workers) -> None:
@@ -144,7 +145,7 @@ def _key(kernel: Kernel) -> Any:
 def _values(
     kernels: Sequence[Kernel], Z: Any, m: int, threads: Workers, new: Callable[..., Array]
 ) -> Array:
-    """Values of each kernel at all rows and the first m, from one base; of shape (kernels, n, m).
+    """Values of each kernel at the first m rows and all, from one base; of shape (kernels, m, n).
 
     They are kept in float32 where many are about one at most. `new` makes an array.
     """
@@ -156,9 +157,11 @@ def _values(
     sq = sq_norms(Z)
     largest = sq.max(initial=0.0)
     Z = Z.astype(np.result_type(*(k.precision(dtype, largest) for k in kernels)), copy=False)
-    out = new((len(kernels), n, m), dtype)
-    apart = sp.issparse(Z)  # few of its columns are laid out at a time; dense lines are made in place
-    lines, columns = _pieces(n, n if apart else LINES), _pieces(m, BLOCK if apart else m)
+    out = new((len(kernels), m, n), dtype)
+    apart = sp.issparse(
+        Z
+    )  # few of its columns are laid out at a time; dense lines are made in place
+    lines, columns = _pieces(m, m if apart else LINES), _pieces(n, BLOCK if apart else n)
 
     def part(at: slice, own: slice) -> None:
         K = list(out[:, at, own])
@@ -243,12 +246,14 @@ class GramRun:
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers, the start included."""
-        out = np.zeros((self.coef.shape[1], len(at)))
+        places = self.gram.place[at]
+        first, last = (int(places.min()), int(places.max()) + 1) if len(at) else (0, 0)
         coef = self.model()
         size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
-        coef = np.ascontiguousarray(coef / size, self.gram.matrices.dtype)
-        expand_gram(self.values, coef, read_only(self.gram.place[at]), out)
-        return self.start[at] + out.T * size
+        dtype = self.gram.matrices.dtype
+        out = np.zeros((coef.shape[1], last - first), dtype)
+        expand_gram(self.values, np.ascontiguousarray(coef / size, dtype), first, out)
+        return self.start[at] + out.T[places - first] * size
 
     def expansion(self) -> Expansion:
         """f̄ so far as a function of scaled rows."""

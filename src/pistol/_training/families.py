@@ -108,9 +108,13 @@ class Family(Protocol):
         data: Data,
         rule: Rule,
         threads: Workers,
-        learned: Array | None = None,
+        rows: Array | None = None,
+        m: int | None = None,
     ) -> list[Callable[[], Run]]:
-        """Makers of runs for a race between candidates; `learned` are the rows that they learn."""
+        """Makers of runs for a race between candidates.
+
+        `rows` are the numbers of all rows, of which the first `m` are learned; None: all are.
+        """
 
     scout: ClassVar[int]  # the number of the candidate whose gradients say which features matter
 

@@ -180,12 +180,13 @@ class KernelFamily:
         data: Data,
         rule: Rule,
         threads: Workers,
-        learned: Array | None = None,
+        rows: Array | None = None,
+        m: int | None = None,
     ) -> list[Callable[[], Run]]:
         """Runs on kernel values that are computed once for all of them."""
         square = data.X[:, data.ids] if self.precomputed else data.X
         kernels = [kernel for candidate in candidates for kernel in candidate]
-        gram = Gram(square, kernels, threads, learned)
+        gram = Gram(square, kernels, threads, rows, m)
         return [
             partial(
                 GramRun,

@@ -92,7 +92,8 @@ class LinearFamily:
         data: Data,
         rule: Rule,
         threads: Workers,
-        learned: Array | None = None,
+        rows: Array | None = None,
+        m: int | None = None,
     ) -> list[Callable[[], Run]]:
         """Learners that go over the rows again and again."""
         features, outputs = data.X.shape[1], data.Y.shape[1]

@@ -209,7 +209,7 @@ def _racers(ways: Ways, entries: Sequence[tuple[Level, list[int] | None]]) -> li
     tasks = [
         partial(_makers, ways, level, numbers, fold)
         for level, numbers in entries
-        for fold in ([None] if level.weights is None else range(k))
+        for fold in (range(k) if level.weights is not None or k == 1 else [None])
     ]
     made = iter(ways.contest.threads.run(tasks))
     racers = []
@@ -224,14 +224,13 @@ def _makers(
 ) -> dict[int, Callable[[], Run]]:
     """What makes runs of each candidate, by its number, for all folds or in the metric of one."""
     family, folds, data = ways.family, ways.contest.folds, level.data
-    scaler, learned = level.scaler, None
+    scaler = level.scaler
     if fold is not None and level.weights is not None:
         w = level.weights[fold]
         data, scaler = data._replace(X=weighted(data.X, w)), Weighted(scaler, w)
-        learned = np.unique(folds.rounds.rows[folds.learned[fold]])
     candidates = family.candidates(data.X, data.weight, scaler, numbers)
-    threads = ways.contest.threads
-    runs = family.runs(list(candidates.values()), data, ways.rule, threads, learned)
+    threads, columns = ways.contest.threads, folds.columns(fold)
+    runs = family.runs(list(candidates.values()), data, ways.rule, threads, *columns)
     return dict(zip(candidates, runs, strict=True))
 
 

@@ -88,6 +88,17 @@ class Folds:
         """The sizes of all rounds that are held out by some fold; zero for others."""
         return read_only(np.where(self.fold < self.k, self.rounds.r, 0.0))
 
+    def columns(self, i: int | None) -> tuple[Array, int]:
+        """All rows in the order in which kernel values are kept, and how many of them are learned.
+
+        Fold i learns the first ones. Without a fold they are for all: those that a fold holds out are
+        next to each other.
+        """
+        fold = np.zeros(int(self.rounds.rows.max()) + 1, np.int64)
+        fold[self.rounds.rows] = self.fold
+        key = fold if i is None else fold == i
+        return np.argsort(key, kind="stable"), len(fold) if i is None else int((~key).sum())
+
     @cached_property
     def learned(self) -> list[Array]:
         """Numbers of the rounds that each fold learns from."""
