@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.linear_family import LinearFamily
 from pistol._training.plan import Limits, Plan, Race, make_plan
-from pistol._training.race import PARTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "nothing-to-tune.md"
 HEADER = "| rounds | folds | held out by each | full orders | most passes |"
@@ -56,15 +55,14 @@ def test_the_documentations_table_is_the_plan():
     assert table[3][0].startswith("more")
     assert more == KERNELS.sample
     assert f"up to {auto(many + 1, KERNELS).race.most} passes" in table[3][0]
-    for n, row in zip((some, alone, many, many + 1), table, strict=True):
+    for n, row in zip((some, alone, many, 10**6), table, strict=True):
         plan = auto(n, KERNELS)
         assert plan.race is not None
         orders, most = (
             (plan.orders, plan.passes) if plan.race.sample else (plan.race.full, plan.race.most)
         )
-        folds = plan.race.folds
-        share = PARTS if folds == 1 else folds
-        assert row[1:] == [str(folds), f"1/{share}", str(orders), str(most)]
+        share = f"1/{round(1 / plan.race.share)}" if n <= many else f"{KERNELS.sample:,} rounds"
+        assert row[1:] == [str(plan.race.folds), share, str(orders), str(most)]
     for n in (some, alone, many):
         assert auto(n, KERNELS) != auto(n + 1, KERNELS)
 
@@ -78,8 +76,9 @@ def test_the_table_of_linear_estimators_is_the_plan():
         assert row[1:] == expected
         assert auto(number(row[0]) + 1, LINEAR) != auto(number(row[0]), LINEAR)
     plan = auto(number(some[0]) + 1, LINEAR)
-    assert plan.race == Race(number(many[1]), number(many[4]), 0, sample=8192)
-    assert many[2:] == [some[2], str(plan.orders), f"at most {plan.passes}"]
+    assert plan.race == Race(1, number(many[4]), 0, 5462 + 8192, 5462)
+    assert many[1:3] == ["1, of a sample", "8,192 rounds"]
+    assert many[3:] == [str(plan.orders), f"at most {plan.passes}"]
     assert auto(number(many[0]), LINEAR).passes > 1
     plan = auto(number(many[0]) + 1, LINEAR)
     assert more == ["more", "–", "–", str(plan.orders), str(plan.passes)]
@@ -98,23 +97,37 @@ def test_many_rounds():
     assert auto(4096, KERNELS).race == Race(1, 64, 2)
     assert make_plan(4096, "auto", 4, KERNELS).race == Race(4, 64, 4)
     assert auto(2048, KERNELS).trial is None
-    assert auto(2049, KERNELS).trial == auto(4097, KERNELS).race._replace(most=8)
-    assert auto(4097, KERNELS) == Plan(Race(3, 16, 0, sample=2048), 2, 64, 5000, 2048)
+    assert auto(2049, KERNELS).trial == Race(1, 8, 0, 2049, 1366)
+    assert auto(4096, KERNELS).trial == auto(4097, KERNELS).race._replace(most=8)
+    assert auto(4097, KERNELS) == Plan(Race(1, 16, 0, 1366 + 2048, 1366), 2, 64, 5000, 2048)
     assert auto(10**6, KERNELS) == auto(4097, KERNELS)
-    assert auto(4097, ONE) == Plan(Race(3, 64, 0, sample=2048), 1, 10)
+    assert auto(4097, ONE) == Plan(Race(1, 64, 0, 1366 + 2048, 1366), 1, 10)
     assert auto(10_000, ONE).passes == 5
     assert auto(10**6, ONE).passes == 1
     assert auto(4097, GRAM) == Plan(None, 1, 1)
     assert auto(30_000, LINEAR).race == Race(3, 64, 1)
-    assert auto(30_001, LINEAR) == Plan(Race(3, 4, 0, sample=8192), 1, 4)
+    assert auto(30_001, LINEAR) == Plan(Race(1, 4, 0, 5462 + 8192, 5462), 1, 4)
     assert auto(200_001, LINEAR) == Plan(None, 1, 1)
 
 
 def test_many_features_or_outputs():
     assert auto(100, LINEAR, features=100_000).race is not None
     assert auto(100, LINEAR, features=100_001) == Plan(None, 1, 8)
-    one, many = (auto(5000, KERNELS, outputs=k).race.sample for k in (1, 256))
-    assert many == one // 2
+    one, many = (auto(5000, KERNELS, outputs=k).race for k in (1, 256))
+    assert (many.sample, many.learned) == (one.sample // 2, one.learned // 2)
+
+
+@given(n=rounds)
+def test_a_sample_learns_two_thirds_and_holds_out_as_many_rounds_as_there_are(n):
+    for limits in (KERNELS, ONE, LINEAR):
+        plan = auto(n, limits)
+        race = plan.trial or plan.race
+        if race is not None and race.sample:
+            held_out = race.sample - race.learned
+            assert race.share == held_out / race.sample
+            assert race.learned == pytest.approx(limits.sample * 2 / 3, abs=1)
+            assert held_out == min(limits.sample, n - race.learned)
+            assert held_out >= n / 3 or held_out == limits.sample
 
 
 @all_limits

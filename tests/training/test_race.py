@@ -11,7 +11,6 @@ from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
 from pistol._data.ordering import Rounds
 from pistol._training.race import (
-    PARTS,
     SURVIVORS,
     Contest,
     Folds,
@@ -33,7 +32,7 @@ N, K = 24, 3
 def test_every_fold_has_its_share_of_every_group(seed, k):
     rng = np.random.default_rng(seed)
     groups = rng.integers(3, size=60)
-    fold = assign_folds(np.arange(60), groups, np.ones(60), k)
+    fold = assign_folds(np.arange(60), groups, np.ones(60), 1 / k)
     assert set(fold) <= set(range(k))
     for group in range(3):
         sizes = np.bincount(fold[groups == group], minlength=k)
@@ -44,7 +43,7 @@ def test_every_fold_has_its_share_of_every_group(seed, k):
 @given(seed=seeds)
 def test_every_fold_has_its_share_of_the_weight(seed):
     r = np.random.default_rng(seed).uniform(0, 1, 200)
-    fold = assign_folds(np.arange(200), np.zeros(200, int), r, 5)
+    fold = assign_folds(np.arange(200), np.zeros(200, int), r, 1 / 5)
     assert_allclose(np.bincount(fold, r), r.sum() / 5, atol=1.0)
 
 
@@ -54,14 +53,15 @@ def test_copies_are_in_one_fold(seed, k):
     """Otherwise the models would know the rows that they are judged by."""
     rng = np.random.default_rng(seed)
     rows, group = rng.integers(30, size=120), rng.integers(2, size=30)
-    folds = Folds.of(Rounds(rows, rng.uniform(0.5, 1.5, 120)), rows, group[rows], k, seed)
+    share = 1 / k if k > 1 else rng.uniform(0.1, 0.9)
+    folds = Folds.of(Rounds(rows, rng.uniform(0.5, 1.5, 120)), rows, group[rows], k, share, seed)
     for learned, held_out in zip(folds.learned, folds.held_out, strict=True):
         assert not set(rows[learned]) & set(rows[held_out])
 
 
 def test_fewer_rounds_than_folds_are_no_error():
     for n in (2, 0):
-        assert len(assign_folds(np.arange(n), np.zeros(n, int), np.ones(n), 5)) == n
+        assert len(assign_folds(np.arange(n), np.zeros(n, int), np.ones(n), 1 / 5)) == n
 
 
 @few
@@ -69,7 +69,7 @@ def test_fewer_rounds_than_folds_are_no_error():
 def test_a_fold_learns_from_what_it_does_not_hold_out(seed, k):
     rng = np.random.default_rng(seed)
     rounds = Rounds(rng.integers(10, size=40), np.ones(40))
-    fold = assign_folds(rounds.rows, rng.integers(2, size=10)[rounds.rows], rounds.r, k)
+    fold = assign_folds(rounds.rows, rng.integers(2, size=10)[rounds.rows], rounds.r, 1 / k)
     folds = Folds(rounds, fold, k, seed)
     for i in range(k):
         both = np.concatenate([rounds.rows[folds.learned[i]], rounds.rows[folds.held_out[i]]])
@@ -83,14 +83,14 @@ def test_a_fold_learns_from_what_it_does_not_hold_out(seed, k):
 def test_a_round_counts_if_a_fold_holds_it_out(seed, k):
     rng = np.random.default_rng(seed)
     rounds = Rounds(np.arange(90), rng.uniform(0.5, 1.5, 90))
-    folds = Folds.of(rounds, rounds.rows, rng.integers(2, size=90), k, seed)
+    share = 1 / k if k > 1 else rng.uniform(0.1, 0.9)
+    folds = Folds.of(rounds, rounds.rows, rng.integers(2, size=90), k, share, seed)
     held_out = np.concatenate(folds.held_out)
     assert len(set(held_out)) == len(held_out)
     expected = np.zeros(90)
     expected[held_out] = rounds.r[held_out]
     assert_array_equal(folds.counted, expected)
-    share = 1.0 if k > 1 else 1 / PARTS
-    assert folds.counted.sum() == pytest.approx(share * rounds.r.sum(), abs=3.0)
+    assert folds.counted.sum() == pytest.approx(k * share * rounds.r.sum(), abs=3.0)
 
 
 @few
@@ -154,7 +154,7 @@ def run():
 
         makers = [maker(i, *candidate) for i, candidate in enumerate(candidates)]
         rounds = Rounds(read_only(np.arange(N)), read_only(np.ones(N)))
-        folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, K), K, 0)
+        folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, 1 / K), K, 0)
         with workers(1) as threads:
             mean = lambda P: float(P.mean())  # noqa: E731
             contest = Contest(np.zeros((N, 1)), folds, mean, threads)
@@ -202,7 +202,7 @@ def test_only_the_best_go_on(run):
 def test_a_candidate_can_go_on_where_its_race_ended(run):
     found, _ = run((lambda p: 1.0 / p,), most=4)
     racer, rounds = found[-1], Rounds(read_only(np.arange(N)), read_only(np.ones(N)))
-    folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, K), K, 0)
+    folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, 1 / K), K, 0)
     with workers(1) as threads:
         contest = Contest(np.zeros((N, 1)), folds, lambda P: float(P.mean()), threads)
         assert [(best.passes, best.done) for best in contest.race([racer], 16)] == [

@@ -172,7 +172,7 @@ def _ways_of(
     rounds = shuffled(work.hashes, work.rounds, 0)
     groups = task.groups(data.Y)[rounds.rows]
     copy_of = copies(rounds, work.hashes, data.X, data.Y)
-    folds = Folds.of(rounds, copy_of, groups, plan.folds, seed)
+    folds = Folds.of(rounds, copy_of, groups, plan.folds, plan.share, seed)
     rule = work.problem.rule(float(data.weight.sum()), work.size)
     loss = task.held_out_loss(read_only(data.Y[rounds.rows]), folds.counted, rule)
     contest = Contest(data.Y, folds, loss, threads)

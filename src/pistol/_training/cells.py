@@ -24,7 +24,7 @@ from .._learners.models import Expansion, mean_model
 from .._learners.trees import Tree, grow_tree
 from .families import Candidate, Data
 from .fitted import Fitted, Online, joined, learned_before
-from .plan import Plan
+from .plan import ALONE, Plan
 from .race import EARLY, Contest, Folds, Racer, learn_passes, shuffled_passes
 from .tasks import mean_error
 from .turns import turns
@@ -344,7 +344,7 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     rounds = Rounds(read_only(cell.rounds.rows[mixed]), read_only(cell.rounds.r[mixed]))
     V = read_only(Y[rounds.rows])
     copy_of = copies(rounds, ground.work.hashes[cell.rows], cell.data.X, Y)
-    folds = Folds.of(rounds, copy_of, task.groups(V), 1, seed)  # a cell has thousands of rounds
+    folds = Folds.of(rounds, copy_of, task.groups(V), 1, ALONE, seed)  # it has thousands of rounds
     # a row that the base has learned says nothing about rows to come
     known, counted = ground.known[cell.rows][rounds.rows], folds.counted
     counted = counted if known[folds.held_out[0]].all() else np.where(known, 0.0, counted)

@@ -275,7 +275,7 @@ def metric_of(window: Window, fitted: Any) -> Array:
     order = read_only(np.random.default_rng(0).permutation(n))
     rounds = Rounds(order, read_only(window.r[order]))
     groups = task.groups(V)[rounds.rows]
-    folds = Folds.of(rounds, rounds.rows, groups, FOLDS, 0)
+    folds = Folds.of(rounds, rounds.rows, groups, FOLDS, 1 / FOLDS, 0)
     loss = task.held_out_loss(read_only(V[rounds.rows]), folds.counted, rule)
     data = Data(X, V, window.r, np.arange(n))
     with workers(family.n_jobs) as threads, one_blas_thread():

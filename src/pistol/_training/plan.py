@@ -12,6 +12,7 @@ SOME, SOME_FOLDS, SOME_FULL, SOME_PASSES = 600, 3, 2, 64  # of a race on more ro
 TRIAL_PASSES = 8  # of a race that chooses scaling and metric alone
 BASE_PASSES = 16  # of a race on a sample whose choice the base of cells has: cells learn the rest
 TREES = 2  # partitions into cells, where there are many rows
+ALONE = 1 / 3  # the share that a single fold holds out of all rows
 FIXED_ORDERS = 5  # where the passes are given and the orders are not
 
 
@@ -34,10 +35,18 @@ class Limits(NamedTuple):
 class Race(NamedTuple):
     """A race between candidates: folds, rounds to learn from, and what follows."""
 
-    folds: int  # shuffled orders, each of which holds out its share of the rows; one alone: a third
+    folds: int  # shuffled orders, each of which holds out its share of the rows
     most: int  # passes at most
     full: int  # shuffled orders of all rows that follow
-    sample: int = 0  # rounds of the race, where it is not on all rows
+    sample: int = 0  # rounds of the race, where it is not on all rows …
+    learned: int = 0  # … and how many of these a single fold learns; 0: two thirds of all rows
+
+    @property
+    def share(self) -> float:
+        """The share of its rounds that each fold holds out."""
+        if self.folds > 1:
+            return 1.0 / self.folds
+        return 1.0 - self.learned / self.sample if self.sample else ALONE
 
 
 class Plan(NamedTuple):
@@ -71,11 +80,10 @@ def make_plan(
         return Plan(None, chosen, limits.wide_passes)
     if orders == 1:  # one order leaves no held-out rows
         return Plan(None, 1, 1)
-    set_orders = None if free else chosen
     sample = int(limits.sample / outputs**0.125)
-    race = _race(sample, limits, set_orders)._replace(full=0, sample=sample)
+    race = _race_on_sample(rounds, sample, limits)
     if rounds <= limits.few:
-        whole = _race(rounds, limits, set_orders)
+        whole = _race(rounds, limits, None if free else chosen)
         if not limits.trial or rounds <= sample:
             return Plan(whole, 0, 0)
         whole = whole._replace(folds=1) if free else whole  # a third of so many rounds is enough
@@ -89,6 +97,13 @@ def make_plan(
     if limits.only_passes:
         race = race._replace(most=most)
     return Plan(race, chosen, most)
+
+
+def _race_on_sample(rounds: int, sample: int, limits: Limits) -> Race:
+    """Two thirds of a sample are learned. Rows are many, so as many others as it has are held out."""
+    learned = sample - sample // 3
+    most = _race(sample, limits, None).most
+    return Race(1, most, 0, min(rounds, learned + sample), learned)
 
 
 def _race(rounds: int, limits: Limits, orders: int | None) -> Race:

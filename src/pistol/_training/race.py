@@ -22,7 +22,6 @@ from .._learners import Chunk, Learner
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
 LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
-PARTS = 3  # of the rounds of a race with a single fold; one is held out
 SURVIVORS = {2: 4, 4: 3, 8: 2, 16: 1}  # after so many passes only the best so many candidates go on
 
 
@@ -61,7 +60,7 @@ class Passes(NamedTuple):
 class Folds:
     """The rounds of a pass in an order of content, and the fold that holds out each of them.
 
-    A single fold holds out a third of the rounds; the number of the others is 1, as if of a second.
+    The number of rounds that no fold holds out, where there is a single one, is 1, as if of a second.
     """
 
     rounds: Rounds
@@ -78,9 +77,11 @@ class Folds:
         return self.known[i, numbers]
 
     @classmethod
-    def of(cls, rounds: Rounds, copy_of: Array, groups: Array, k: int, seed: int) -> Folds:
-        """So many folds of rounds in random order; each has its share of every group."""
-        fold = assign_folds(copy_of, groups, rounds.r, k if k > 1 else PARTS)
+    def of(
+        cls, rounds: Rounds, copy_of: Array, groups: Array, k: int, share: float, seed: int
+    ) -> Folds:
+        """So many folds of rounds in random order; each holds out this share of every group."""
+        fold = assign_folds(copy_of, groups, rounds.r, share)
         return cls(rounds, np.minimum(fold, max(k - 1, 1)), k, seed)
 
     @property
@@ -135,8 +136,8 @@ class Racer:
         return [run.learner(kept) for run, kept in zip(self.runs, self.kept, strict=True)]
 
 
-def assign_folds(copy_of: Array, groups: Array, r: Array, k: int) -> Array:
-    """A fold for every round, given in random order, so that each has its share of every group.
+def assign_folds(copy_of: Array, groups: Array, r: Array, share: float) -> Array:
+    """A fold for every round, given in random order, so that each has this share of every group.
 
     Copies are in one fold: a held-out row that was learned, too, would tell nothing. `copy_of` has the
     same number for all of them.
@@ -147,7 +148,7 @@ def assign_folds(copy_of: Array, groups: Array, r: Array, k: int) -> Array:
     for group in np.unique(groups):
         at = in_order[groups[first[in_order]] == group]
         middle = np.cumsum(weight[at]) - 0.5 * weight[at]
-        fold[at] = np.minimum(k * middle / max(weight[at].sum(), 1e-300), k - 1)
+        fold[at] = middle / max(share * weight[at].sum(), 1e-300)
     return fold[which]
 
 
