@@ -146,35 +146,35 @@ def _gather(M, rows, V):
 
 
 @plain(fastmath={"contract"})
-def _next_values(v, first, kind):
-    """From values of a kernel of a chain to those of the next, in place."""
+def _next_values(v, first, kind, out):
+    """From values of a kernel of a chain to those of the next."""
     if kind == PRODUCTS:
-        for x in range(len(v)):
-            v[x] *= first[x]
+        for x in range(len(out)):
+            out[x] = v[x] * first[x]
     else:
-        for x in range(len(v)):
-            v[x] = fourth_power(v[x], LEAST)
+        for x in range(len(out)):
+            out[x] = fourth_power(v[x], LEAST)
 
 
 @plain
-def _fill(block, values, rows, g, own, flat):
-    """Set g of these rows, their own kernel values and k(x, x), of a whole sum."""
+def _fill(block, flat, values, rows, g):
+    """Set g of these rows, their own kernel values and k(x, x), of a whole sum.
+
+    `flat` has the kernel values of the block with one line per kernel.
+    """
     at, K, k_xx = block
     for chain in range(len(values.chains)):
         first, count, number, kind = values.chains[chain]
-        if kind != CONSTANT:
-            _gather(values.matrices[number], rows, own[0])
-        if kind == PRODUCTS:
-            _gather(values.matrices[number], rows, own[1])
-        for q in range(first, first + count):
-            if q > first:
-                _next_values(flat[0], flat[1], kind)
-            for k in range(len(rows)):
-                pairs, v = K[q, k], own[0, k]
-                for x in range(len(v)):
-                    pairs[x] = 1.0 if kind == CONSTANT else v[x]
-                k_xx[q, k] = pairs[k]
+        if kind == CONSTANT:
+            for x in range(flat.shape[1]):
+                flat[first, x] = 1.0
+        else:
+            _gather(values.matrices[number], rows, K[first])
+        for q in range(first + 1, first + count):
+            _next_values(flat[q - 1], flat[first], kind, flat[q])
     for q in range(len(g)):
+        for k in range(len(rows)):
+            k_xx[q, k] = K[q, k, k]
         for j in range(g.shape[1]):
             every, some = g[q, j], at[q, j]
             for k in range(len(rows)):
@@ -197,8 +197,7 @@ class Workspace(NamedTuple):
     share: Array  # and their share of u, of shape (kernels, rounds, outputs)
     rows: Array  # of a block, and a last one that is never learned from
     used: Array  # rounds with a gradient, and at the end four rows
-    own: Array  # values among a block's rows: those of a kernel, and of the first of its chain
-    own_flat: Array  # the same memory
+    flat: Array  # the kernel values of a block, with one line per kernel
     spare: Array  # lines for kernels that a chain does not have
 
     @classmethod
@@ -206,22 +205,21 @@ class Workspace(NamedTuple):
         """For g of shape (kernels, outputs, rows)."""
         Q, J, n = g.shape
         B = FEW if J == 1 else MANY
-        own = np.zeros((2, B, B))
+        K = np.zeros((Q, B, B))
         return cls(
-            BlockValues(np.empty((Q, J, B)), np.empty((Q, B, B)), np.empty((Q, B))),
+            BlockValues(np.empty((Q, J, B)), K, np.empty((Q, B))),
             np.zeros((B + 1, J)),
             np.empty((Q, B, J)),
             np.zeros(B + 1, np.uintp),
             np.empty(B + 8, np.uintp),
-            own,
-            own.reshape(2, -1),
+            K.reshape(Q, B * B),
             np.zeros((2, n), g.dtype),
         )
 
 
 def _workspace(data: Any) -> types.NamedTuple:
     numbers = types.Array(types.uintp, 1, "C")
-    fields = block_values, matrix, cube, numbers, numbers, cube, matrix, _lines(data)
+    fields = block_values, matrix, cube, numbers, numbers, matrix, _lines(data)
     return types.NamedTuple(fields, Workspace)
 
 
@@ -247,7 +245,7 @@ def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space):
     that rounds without a gradient cost next to nothing.
     """
     Q, J, n = g.shape
-    block, new, share, rows, used, own, own_flat, spare = space
+    block, new, share, rows, used, flat, spare = space
     size = len(rows) - 1
     start = 0
     for end in ends:
@@ -255,7 +253,7 @@ def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space):
             m = min(size, end - first)
             for k in range(m):
                 rows[k] = rounds.order[first + k]
-            _fill(block, values, rows[:m], g, own, own_flat)
+            _fill(block, flat, values, rows[:m], g)
             play(block, m, rounds, first, rule, S, new, share, P)
             moved = 0
             for k in range(m):

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.gram import Workspace, expand_gram, learn_gram
-from .._compiled.rows import Block, sq_norms
+from .._compiled.rows import Block, products, sq_norms
 from .._compiled.threads import Workers
 from .._compiled.tiles import BLOCK, nothing
 from .._compiled.types import (
@@ -45,6 +45,7 @@ from .rule import Rule
 from .support import diagonal
 
 LINES = 128  # whose values are computed together
+WIDE = 64  # features from which inner products take longer than to copy them
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 
@@ -149,8 +150,8 @@ def _values(
 
     They are kept in float32 where many are about one at most. `new` makes an array.
     """
-    n, known = Z.shape[0], (gaussian, exponential, laplacian, cosine, bounded_poly)
-    small = all(kernel.map in known for kernel in kernels)
+    n, bounded = Z.shape[0], (gaussian, exponential, laplacian, cosine, bounded_poly)
+    small = all(kernel.map in bounded for kernel in kernels)
     dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
     if kernels[0].base is precomputed_base:
         return read_only(np.ascontiguousarray(Z, dtype)[None])
@@ -158,26 +159,45 @@ def _values(
     largest = sq.max(initial=0.0)
     Z = Z.astype(np.result_type(*(k.precision(dtype, largest) for k in kernels)), copy=False)
     out = new((len(kernels), m, n), dtype)
-    apart = sp.issparse(
-        Z
-    )  # few of its columns are laid out at a time; dense lines are made in place
-    lines, columns = _pieces(m, m if apart else LINES), _pieces(n, BLOCK if apart else n)
+    sparse, in_place = sp.issparse(Z), not sp.issparse(Z) and Z.dtype == dtype
+    # sparse rows are laid out for few columns at a time
+    lines, columns = _pieces(m, m if sparse else LINES), _pieces(n, BLOCK if sparse else n)
+    known = in_place and kernels[0].base is products and Z.shape[1] > WIDE
+    if known:
+        _inner_products(Z, out[-1], threads)
 
     def part(at: slice, own: slice) -> None:
         K = list(out[:, at, own])
-        base = kernels[0].base(Z[at], Block(Z[own]), None if apart else K[-1])
+        base = K[-1]
+        if not known:
+            base = kernels[0].base(Z[at], Block(Z[own]), base if in_place else None)
         for kernel, values in zip(kernels, K, strict=True):
-            tile = base.copy() if apart else values
+            tile = values if in_place else base.copy()
             if tile is not base:
                 tile[:] = base
             kernel.map_tile(tile, sq[at], sq[own], *nothing(tile))
-            if apart:
+            if tile is not values:
                 values[:] = tile
 
     threads.run([partial(part, at, own) for at in lines for own in columns])
     for kernel, values in zip(kernels, out, strict=True):
         _tidy(kernel, values, sq[:m])
     return read_only(out)
+
+
+def _inner_products(Z: Array, out: Array, threads: Workers) -> None:
+    """Inner products of the first rows with all; half of those among them are copied."""
+    lines = _pieces(len(out), LINES)
+
+    def above(at: slice) -> None:
+        np.matmul(Z[at], Z[at.start :].T, out=out[at, at.start :])
+
+    def below(at: slice) -> None:
+        for other in _pieces(at.start, LINES):
+            out[at, other] = out[other, at].T
+
+    threads.run([partial(above, at) for at in lines])
+    threads.run([partial(below, at) for at in lines])
 
 
 def _pieces(n: int, size: int) -> list[slice]:
