@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Barrier, get_ident
 
@@ -177,3 +178,31 @@ def test_large_memory_goes_back_to_the_system():
         assert resident() > before + size // 2
         del owner, spare
     assert resident() < before + 2 * LARGE
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_tasks_of_tasks_return_what_they_would_alone(n_jobs):
+    """A task that waits for a thread which waits for it would never end."""
+
+    def several(i):
+        return threads.run([partial(pow, i, k) for k in range(7)])
+
+    with workers(n_jobs) as threads:
+        found = threads.run([partial(several, i) for i in range(9)])
+    assert found == [[i**k for k in range(7)] for i in range(9)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_after_an_error_no_task_is_begun(n_jobs):
+    begun = []
+
+    def task(i):
+        begun.append(i)
+        if i == 2:
+            raise OverflowError("two")
+
+    with workers(n_jobs) as threads:
+        with pytest.raises(OverflowError, match="two"):
+            threads.run([partial(task, i) for i in range(1000)])
+        assert len(begun) < 1000
+        assert threads.run([lambda: 1, lambda: 2]) == [1, 2]

@@ -234,3 +234,35 @@ def test_kernels_with_impossible_values_are_refused():
     ):
         with workers(1) as threads, pytest.raises(ValueError, match=message):
             Gram(Z, (get_kernel(function, 1, 1, 0),), threads)
+
+
+@pytest.mark.parametrize("d", [3, _gram.WIDE + 1])
+@pytest.mark.parametrize("kernels", [KERNELS["mixed"], KERNELS["rough"], KERNELS["cosine alone"]])
+def test_lines_are_learned_rows_and_columns_all_rows(kernels, d, monkeypatch):
+    """However rows are arranged, whether half of the products are copied or not."""
+    monkeypatch.setattr(_gram, "LINES", 7)
+    rng = np.random.default_rng(0)
+    Z, rows, m = rng.normal(size=(N, d)), rng.permutation(N), 13
+    with workers(1) as threads:
+        gram = Gram(Z, kernels, threads, rows, m)
+    assert_array_equal(gram.learned, rows[:m])
+    assert_array_equal(rows[gram.place], np.arange(N))
+    for _, _, number, _ in (chain for chain in gram.values(kernels).chains if chain[3]):
+        K = gram.matrices[number]
+        start = next(kernel for kernel in kernels if gram.numbers.get(_gram._key(kernel)) == number)
+        assert_allclose(K, values(start, Z)[np.ix_(rows[:m], rows)], rtol=1e-6, atol=1e-6)
+
+
+@few
+@given(seed=seeds)
+def test_held_out_rows_anywhere_have_the_scores_of_the_expansion(seed):
+    rng = np.random.default_rng(seed)
+    Z, Y, _, r = make(seed, 3)
+    columns, m = rng.permutation(N), int(rng.integers(1, N + 1))
+    with workers(1) as threads:
+        gram = Gram(Z, KERNELS["mixed"], threads, columns, m)
+    run = GramRun(gram, KERNELS["mixed"], rule_of("smooth_hinge"), 3, Z, np.arange(N), 1)
+    run.learn(Y, read_only(rng.choice(columns[:m], 2 * N)), r[: 2 * N])
+    at = rng.permutation(N)[: int(rng.integers(1, N))]
+    assert_near(run.scores(at), run.expansion().decide(Z[at]))
+    assert_near(run.expansion().decide(Z, Z[gram.learned] @ Z.T), run.expansion().decide(Z))

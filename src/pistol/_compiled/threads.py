@@ -188,6 +188,17 @@ class Workers:
         """What the tasks return, in order. A task may have tasks of its own to share out."""
         if len(tasks) < 2 or self.n == 1:
             return [task() for task in tasks]
+        try:
+            return self._shared_out(tasks)
+        except RuntimeError as error:
+            if isinstance(
+                error.__context__, KeyboardInterrupt
+            ):  # it came while a lock was waited for
+                raise KeyboardInterrupt from error
+            raise
+
+    def _shared_out(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+        """The calling thread does tasks, too: waking another one takes as long as a short task."""
         if self.pool is None:
             self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n - 1))
         results, left = [None] * len(tasks), deque(enumerate(tasks))
@@ -196,7 +207,6 @@ class Workers:
         try:
             drain()
         finally:
-            left.clear()  # after an error or an interrupt nothing more is begun
             begun = [helper for helper in helpers if not helper.cancel()]  # others found no thread
             wait(begun)
         for helper in begun:
@@ -206,12 +216,16 @@ class Workers:
 
 def _drain(left: deque[tuple[int, Callable[[], Any]]], results: list[Any]) -> None:
     """Do tasks as long as any are left, beside other threads that do the same."""
-    while True:
-        try:
-            i, task = left.popleft()
-        except IndexError:  # asking first would be a race between threads
-            return
-        results[i] = task()
+    try:
+        while True:
+            try:
+                i, task = left.popleft()
+            except IndexError:  # to ask first would be a race between threads
+                return
+            results[i] = task()
+    except BaseException:
+        left.clear()  # after an error or an interrupt nothing more is begun
+        raise
 
 
 @contextmanager

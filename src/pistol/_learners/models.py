@@ -56,12 +56,12 @@ class Expansion:
     n_jobs: int | None = None
     offset: Array | None = None
 
-    def decide(self, X: Any) -> Array:
-        """Scores of shape (rows, outputs)."""
-        out = self._values(X)
+    def decide(self, X: Any, inner: Array | None = None) -> Array:
+        """Scores of shape (rows, outputs); with the inner products of rows and these, if known."""
+        out = self._values(X, inner)
         return out if self.offset is None else out + self.offset
 
-    def _values(self, X: Any) -> Array:
+    def _values(self, X: Any, inner: Array | None = None) -> Array:
         out = np.zeros((X.shape[0], self.coef.shape[1]))
         if len(self.ids) == 0:
             return out
@@ -75,7 +75,10 @@ class Expansion:
             for lo in range(0, X.shape[0], BLOCK):
                 A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
-                total = total_scores(self.kernels, self.rows, self.sq, coef, A, a_sq, threads)
+                known = None if inner is None else inner[:, lo : lo + BLOCK]
+                total = total_scores(
+                    self.kernels, self.rows, self.sq, coef, A, a_sq, threads, known
+                )
                 out[lo : lo + BLOCK] = total.T
         return out
 

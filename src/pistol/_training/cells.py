@@ -377,15 +377,17 @@ def _racers(
     kernels = [kernel for candidate in candidates.values() for kernel in candidate]
     some = cell.only(learned)
     gram = Gram(some.data.X, kernels, threads)
+    X, held_out = cell.data.X, np.setdiff1d(np.arange(len(cell.rows)), learned)
+    inner = None if sp.issparse(X) else some.data.X @ X[held_out].T
     return [
-        Racer(number, [Apart(_run(ground, some, gram, kernels), cell, learned)])
+        Racer(number, [Apart(_run(ground, some, gram, kernels), cell, learned, held_out, inner)])
         for number, kernels in candidates.items()
     ]
 
 
 @dataclass(frozen=True)
 class Apart:
-    """A run on some rows of a cell; at the others f̄ is computed from scratch.
+    """A run on some rows of a cell; at the others f̄ is computed from their inner products.
 
     A third of the kernel values need not be in memory then: they are used once in a while.
     """
@@ -393,6 +395,8 @@ class Apart:
     run: GramRun
     cell: Cell
     learned: Array  # numbers of the rows that may be learned, ascending
+    held_out: Array  # and of the others
+    inner: Array | None  # of shape (learned, held out); None for sparse rows
 
     @property
     def alpha(self) -> Array:
@@ -405,7 +409,8 @@ class Apart:
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers, the start included."""
-        return self.cell.start[at] + self.run.expansion().decide(self.cell.data.X[at])
+        X, order = self.cell.data.X[self.held_out], np.searchsorted(self.held_out, at)
+        return self.cell.start[at] + self.run.expansion().decide(X, self.inner)[order]
 
     def expansion(self) -> Expansion:
         """f̄ so far, without the start."""
