@@ -32,20 +32,20 @@ def _exp64(x: Any, at_least: Any, power: Any) -> Any:
     shifted = z * _LOG2_E + _ROUND
     n = shifted - _ROUND
     r = (z - n * _LN2_HI) - n * _LN2_LO
-    e = r * 1.6059043836821613e-10 + 2.08767569878681e-09
-    e = e * r + 2.505210838544172e-08
-    e = e * r + 2.755731922398589e-07
-    e = e * r + 2.7557319223985893e-06
-    e = e * r + 2.48015873015873e-05
-    e = e * r + 0.0001984126984126984
-    e = e * r + 0.001388888888888889
-    e = e * r + 0.008333333333333333
-    e = e * r + 0.041666666666666664
-    e = e * r + 0.16666666666666666
-    e = e * r + 0.5
-    e = e * r + 1.0
-    e = e * r + 1.0
-    return e * power(shifted)
+    q = r * r  # odd and even powers do not wait for each other
+    odd = q * 1.6059043836821613e-10 + 2.505210838544172e-08
+    even = q * 2.08767569878681e-09 + 2.755731922398589e-07
+    odd = odd * q + 2.7557319223985893e-06
+    even = even * q + 2.48015873015873e-05
+    odd = odd * q + 0.0001984126984126984
+    even = even * q + 0.001388888888888889
+    odd = odd * q + 0.008333333333333333
+    even = even * q + 0.041666666666666664
+    odd = odd * q + 0.16666666666666666
+    even = even * q + 0.5
+    odd = odd * q + 1.0
+    even = even * q + 1.0
+    return (odd * r + even) * power(shifted)
 
 
 def _exp32(x: Any, at_least: Any, power: Any) -> Any:

@@ -13,7 +13,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from .cache import INTERPRETED, helper, plain
-from .prefetch import ask_for_feature
+from .prefetch import ask_for_next
 from .rows import row
 from .types import indices, loop, numbers, real, rows_type
 
@@ -143,7 +143,7 @@ def _begin(F, cols, vals):
 def _describe_row(F, cols, vals, weight):
     """The share of one row."""
     for n in range(len(cols)):
-        ask_for_feature(F, cols, n)
+        ask_for_next(F, cols, n)
         f, x = np.uintp(cols[n]), float(vals[n])
         if x != 0.0:
             gap = x - F[f, BASE]
@@ -242,7 +242,7 @@ def _row_hash(cols, vals, F, bits):
     """The share of one row's stored values."""
     total = _NO
     for n in range(len(cols)):
-        ask_for_feature(F, cols, n)
+        ask_for_next(F, cols, n)
         f = np.uintp(cols[n])
         coarse = _coarse(float(vals[n]), F[f, START], F[f, PER_WAY], bits[f, KEY])
         total += coarse - bits[f, ZERO]
@@ -281,7 +281,7 @@ def _fine_row_hash(cols, vals, F, number, salt):
     """The share of one row's stored values."""
     total = _NO
     for n in range(len(cols)):
-        ask_for_feature(F, cols, n)
+        ask_for_next(F, cols, n)
         f = np.uintp(cols[n])
         own = _mix((np.uint64(number[f]) + _ONE) * salt)
         zero = place(0.0, F[f, START], F[f, PER_WAY])

@@ -240,7 +240,7 @@ def learn_dual(values, rounds, rule, S, coef, u, P):
 # last field is used by one coordinate alone, the constant: Σ r k, with k the entries of a row.
 W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, ENTRIES, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
-LANES = 4  # coordinates whose multipliers are computed at once
+LANES = 8  # coordinates whose weights are computed at once
 LARGE = 2**13  # coordinates that do not fit into a core's own cache
 
 # How b_t of a coordinate grows: not at all, with √(2α), with √(2α/k), or with √G in the feature's
@@ -262,12 +262,18 @@ def _settle(Z, f, weight):
 
 
 @helper(inline="always")
-def _weigh(Z, f, c):
-    """Line 4 of Algorithm 3 for coordinate f, measured in units of m: w = c h / m."""
-    unit = Z[f, INVERSE_M]
-    w = c * (Z[f, THETA] * unit) * unit
+def _line_4(theta, G, unit, growth, a, b, L):
+    """Line 4 of Algorithm 3 for one coordinate, measured in units of m: w = c h / m."""
+    h, alpha = theta * unit, a * (L + G * unit)
+    if growth == ANYTIME or growth == SHARED:
+        c = pistol_anytime(h * h, alpha, 0.0, b)
+    else:
+        c = pistol(h * h, alpha, 0.0, b)
+    if growth == VOWPAL:
+        c *= sqrt(G)
+    w = c * h * unit
     w = w if w < W_MAX else W_MAX
-    Z[f, W] = w if w > -W_MAX else -W_MAX
+    return w if w > -W_MAX else -W_MAX
 
 
 @helper(inline="always")
@@ -277,32 +283,14 @@ def _line_8(Z, f, x, s):
     Z[f, G_SUM] += abs(s * x)
 
 
-@helper(inline="always")
-def _h_sq(Z, f):
-    """h² of coordinate f, in units of m."""
-    h = Z[f, THETA] * Z[f, INVERSE_M]
-    return h * h
-
-
-@helper(inline="always")
-def _alpha(Z, f, a, L):
-    """α of coordinate f, in units of m."""
-    return a * (L + Z[f, G_SUM] * Z[f, INVERSE_M])
-
-
-@plain(fastmath={"contract"})
-def _multipliers(growth, h_sq, alpha, b, c, m):
-    """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL.
+@plain(forceinline=True, fastmath={"contract"})
+def _weigh(theta, G, unit, growth, a, b, L, w, m):
+    """Line 4 for m coordinates at once, as SIMD code.
 
     m is rounded up, so that no coordinate is left for code that takes one at a time.
     """
-    m = (m + LANES - 1) // LANES * LANES
-    if growth in (ANYTIME, SHARED):
-        for n in range(m):
-            c[n] = pistol_anytime(h_sq[n], alpha[n], 0.0, b)
-    else:
-        for n in range(m):
-            c[n] = pistol(h_sq[n], alpha[n], 0.0, b)
+    for n in range((m + LANES - 1) // LANES * LANES):
+        w[n] = _line_4(theta[n], G[n], unit[n], growth, a, b, L)
 
 
 @plain(fastmath={"contract"})
@@ -313,14 +301,7 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
     if Z[f, THETA] == 0.0:  # it has no weight
         return
     _settle(Z, f, weight)
-    h_sq, alpha = _h_sq(Z, f), _alpha(Z, f, a, L)
-    if growth in (ANYTIME, SHARED):
-        c = pistol_anytime(h_sq, alpha, 0.0, b)
-    else:
-        c = pistol(h_sq, alpha, 0.0, b)
-    if growth == VOWPAL:
-        c *= sqrt(Z[f, G_SUM])
-    _weigh(Z, f, c)
+    Z[f, W] = _line_4(Z[f, THETA], Z[f, G_SUM], Z[f, INVERSE_M], growth, a, b, L)
 
 
 @plain
@@ -333,46 +314,74 @@ def _share(entries, vals, bias, r, t):
     return sqrt(t / entries[ENTRIES]) if entries[ENTRIES] > 0.0 else 1.0
 
 
-@plain(forceinline=True, fastmath={"contract"})
-def _dot_weights(state, j, cols, vals, bias, weight, growth, a, b, L, wide):
-    """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first."""
-    Z = state[j]
+@plain(forceinline=True)  # uncontracted: an addition is waited for, a product is not
+def _dot_weights(Z, cols, vals, later, bias, weight, growth, a, b, L):
+    """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first.
+
+    Features of the `later` row are asked for on the way.
+    """
     d = np.uintp(len(Z) - 1)  # as those of features: `set_unit` is compiled once
     if bias > Z[d, M]:
         set_unit(Z, d, bias, weight, growth, a, b, L)
-    p = Z[d, W] * bias
+    p = 0.0
     for n in range(len(cols)):
         f, x = np.uintp(cols[n]), float(vals[n])
-        if wide:
-            ask_for_feature(Z, cols, n)
+        if n < len(later):
+            ask_for_feature(Z, later[n])
         if abs(x) > Z[f, M]:
             set_unit(Z, f, x, weight, growth, a, b, L)
         p += Z[f, W] * x
-    return p
+    for n in range(len(cols), len(later)):
+        ask_for_feature(Z, later[n])
+    return p + Z[d, W] * bias
+
+
+@helper(inline="always")
+def _gather(Z, f, theta, G, unit, n):
+    """Put what the weight of coordinate f is made of beside that of a row's other coordinates."""
+    theta[n], G[n], unit[n] = Z[f, THETA], Z[f, G_SUM], Z[f, INVERSE_M]
 
 
 @plain(forceinline=True, fastmath={"contract"})
-def _move_weights(state, j, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c):
+def _move_weights(Z, cols, vals, bias, s, now, growth, a, b, L, lanes):
     """Line 8 of one output, and line 4 of the round in which each feature is seen next."""
-    Z, m = state[j], len(cols)
-    d = np.uintp(len(Z) - 1)
+    theta, G, unit, w = lanes[0], lanes[1], lanes[2], lanes[3]
+    d, m = np.uintp(len(Z) - 1), len(cols)
     for n in range(m):
         f = np.uintp(cols[n])
         _settle(Z, f, now)
         _line_8(Z, f, float(vals[n]), s)
-        h_sq[n], alpha[n] = _h_sq(Z, f), _alpha(Z, f, a, L)
+        _gather(Z, f, theta, G, unit, n)
     _settle(Z, d, now)
     _line_8(Z, d, bias, s)
-    h_sq[m], alpha[m] = _h_sq(Z, d), _alpha(Z, d, a, L)
-    _multipliers(growth, h_sq, alpha, b, c, m + 1)
-    if growth == VOWPAL:
-        for n in range(m):
-            c[n] *= sqrt(Z[np.uintp(cols[n]), G_SUM])
-        c[m] *= sqrt(Z[d, G_SUM])
+    _gather(Z, d, theta, G, unit, m)
+    _weigh(theta, G, unit, growth, a, b, L, w, m + 1)
     for n in range(m):
         if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
-            _weigh(Z, np.uintp(cols[n]), c[n])
-    _weigh(Z, d, c[m])
+            Z[np.uintp(cols[n]), W] = w[n]
+    Z[d, W] = w[m]
+
+
+@plain(forceinline=True, fastmath={"contract"})
+def _round(X, rounds, k, rule, S, state, bias, P, lanes, z, s):
+    """Round k of `learn_coordinates`."""
+    r, growth, a, b, L = rounds.r[k], rule.growth, rule.a, rule.b[0], rule.L
+    ask_for_rows(X, rounds.order, k)
+    cols, vals = row(X, rounds.order[k])
+    later = cols[:0]
+    if (state.shape[1] - 1) * len(state) > LARGE and k + 1 < len(rounds.order):
+        later, _ = row(X, rounds.order[k + 1])
+    weight = S.weight[0, 0]
+    tick(S, r, rule.power)
+    if growth == SHARED:
+        b *= _share(state[0, -1], vals, bias, r, S.t[0, 0])
+    for j in range(len(state)):
+        P[k, j] += _dot_weights(state[j], cols, vals, later, bias, weight, growth, a, b, L)
+    gradients(rounds, rule, k, P, z, s)
+    now = S.weight[0, 0]
+    for j in range(len(state)):
+        if s[j] != 0.0:
+            _move_weights(state[j], cols, vals, bias, s[j], now, growth, a, b, L, lanes)
 
 
 @loop(
@@ -383,31 +392,14 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     """Play rounds with one scalar learner per coordinate (Appendix A); the last one is the bias.
 
     A weight moves only when its feature is seen, so its share of the average is brought up to date
-    then. The multipliers of a row's coordinates are computed together.
+    then. The weights of a row's coordinates are computed together.
     """
-    order, r = rounds.order, rounds.r
-    room = longest(X, order) + LANES
-    lanes, outputs = np.empty((3, room)), np.empty((2, len(state)))  # few: an event waits for each
+    room = longest(X, rounds.order) + LANES
+    lanes, outputs = np.empty((4, room)), np.empty((2, len(state)))  # few: an event waits for each
     lanes[:] = 1.0
-    h_sq, alpha, c, z, s = lanes[0], lanes[1], lanes[2], outputs[0], outputs[1]
-    growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
-    wide = (state.shape[1] - 1) * len(state) > LARGE
-    for k in range(len(order)):
-        ask_for_rows(X, order, k)
-        cols, vals = row(X, order[k])
-        weight = S.weight[0, 0]
-        tick(S, r[k], rule.power)
-        if growth == SHARED:
-            b = rule.b[0] * _share(state[0, -1], vals, bias, r[k], S.t[0, 0])
-        for j in range(len(state)):
-            P[k, j] += _dot_weights(state, j, cols, vals, bias, weight, growth, a, b, L, wide)
-        gradients(rounds, rule, k, P, z, s)
-        now = S.weight[0, 0]
-        for j in range(len(state)):
-            if s[j] != 0.0:
-                _move_weights(
-                    state, j, cols, vals, bias, s[j], now, growth, a, b, L, h_sq, alpha, c
-                )
+    z, s = outputs[0], outputs[1]
+    for k in range(len(rounds.order)):
+        _round(X, rounds, k, rule, S, state, bias, P, lanes, z, s)
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers, types.int64))

@@ -13,8 +13,8 @@ from .cache import INTERPRETED, helper, plain
 
 AHEAD = 6  # rounds from the request for a row to its use
 NEXT = 32  # entries from the request for a feature to its use
-LINE = 64  # bytes of a cache line
-LONGEST = 256  # bytes of a row that are asked for; what follows is guessed by the processor
+LINE = 8  # float64 values of a cache line; it has twice as many numbers of features
+LONGEST = 32  # values of a row that are asked for; what follows is guessed by the processor
 
 
 @intrinsic
@@ -40,7 +40,7 @@ def _nothing(x: Any, i: int) -> None:
 prefetch: Any = _nothing if INTERPRETED else _prefetch
 
 
-@plain
+@plain(forceinline=True)
 def ask_for_rows(X, order, k):
     """In round k, ask for the row of a later round, and for the place of one later still."""
     if k + 2 * AHEAD < len(order):
@@ -48,18 +48,23 @@ def ask_for_rows(X, order, k):
     if k + AHEAD < len(order):
         i = order[k + AHEAD]
         lo, hi = X.indptr[i], X.indptr[i + 1]
-        size = X.data.itemsize
-        for n in range(lo, min(hi, lo + LONGEST // size), LINE // size):
+        for n in range(lo, min(hi, lo + LONGEST), LINE):
             prefetch(X.data, n)
         prefetch(X.data, hi - 1)
         if X.step:
-            for n in range(lo, min(hi, lo + LONGEST // 4), LINE // 4):
+            for n in range(lo, min(hi, lo + 2 * LONGEST), 2 * LINE):
                 prefetch(X.indices, n)
             prefetch(X.indices, hi - 1)
 
 
 @helper(inline="always")
-def ask_for_feature(F, cols, n):
+def ask_for_feature(F, f):
+    """Ask for what a table has on a feature."""
+    prefetch(F, np.intp(f) * F.shape[1])
+
+
+@helper(inline="always")
+def ask_for_next(F, cols, n):
     """Ask for what a table has on the feature of a later entry of a row."""
     if n + NEXT < len(cols):
-        prefetch(F, np.intp(cols[n + NEXT]) * F.shape[1])
+        ask_for_feature(F, cols[n + NEXT])

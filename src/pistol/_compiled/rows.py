@@ -36,7 +36,7 @@ def between(X: Any, lo: int, hi: int) -> Any:
     return part
 
 
-@helper
+@helper(inline="always")
 def row(X, i):
     """Columns and values of row i, as views."""
     lo, hi = X.indptr[i], X.indptr[i + 1]
