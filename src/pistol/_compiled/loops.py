@@ -18,7 +18,7 @@ from numba.core import types
 from ..potentials import pistol, pistol_anytime
 from .cache import helper, jit, plain
 from .plugs import call_comparison, call_loss, call_potential
-from .prefetch import ask_for_feature, ask_for_rows
+from .prefetch import ask_for_next, ask_for_rest, ask_for_rows
 from .rows import add, dot, longest, row, square
 from .types import (
     block_values,
@@ -265,7 +265,7 @@ def _settle(Z, f, weight):
 def _line_4(theta, G, unit, growth, a, b, L):
     """Line 4 of Algorithm 3 for one coordinate, measured in units of m: w = c h / m."""
     h, alpha = theta * unit, a * (L + G * unit)
-    if growth == ANYTIME or growth == SHARED:
+    if growth in (ANYTIME, SHARED):
         c = pistol_anytime(h * h, alpha, 0.0, b)
     else:
         c = pistol(h * h, alpha, 0.0, b)
@@ -326,13 +326,11 @@ def _dot_weights(Z, cols, vals, later, bias, weight, growth, a, b, L):
     p = 0.0
     for n in range(len(cols)):
         f, x = np.uintp(cols[n]), float(vals[n])
-        if n < len(later):
-            ask_for_feature(Z, later[n])
+        ask_for_next(Z, later, n)
         if abs(x) > Z[f, M]:
             set_unit(Z, f, x, weight, growth, a, b, L)
         p += Z[f, W] * x
-    for n in range(len(cols), len(later)):
-        ask_for_feature(Z, later[n])
+    ask_for_rest(Z, later, len(cols))
     return p + Z[d, W] * bias
 
 

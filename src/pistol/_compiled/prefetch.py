@@ -12,7 +12,6 @@ from numba.extending import intrinsic
 from .cache import INTERPRETED, helper, plain
 
 AHEAD = 6  # rounds from the request for a row to its use
-NEXT = 32  # entries from the request for a feature to its use
 LINE = 8  # float64 values of a cache line; it has twice as many numbers of features
 LONGEST = 32  # values of a row that are asked for; what follows is guessed by the processor
 
@@ -58,13 +57,14 @@ def ask_for_rows(X, order, k):
 
 
 @helper(inline="always")
-def ask_for_feature(F, f):
-    """Ask for what a table has on a feature."""
-    prefetch(F, np.intp(f) * F.shape[1])
+def ask_for_next(F, later, n):
+    """While entry n of a row is used, ask for what a table has on that of a later row."""
+    if n < len(later):
+        prefetch(F, np.intp(later[n]) * F.shape[1])
 
 
 @helper(inline="always")
-def ask_for_next(F, cols, n):
-    """Ask for what a table has on the feature of a later entry of a row."""
-    if n + NEXT < len(cols):
-        ask_for_feature(F, cols[n + NEXT])
+def ask_for_rest(F, later, n):
+    """After the last entry of a row, ask for entries of a later row from n on."""
+    for k in range(n, len(later)):
+        prefetch(F, np.intp(later[k]) * F.shape[1])

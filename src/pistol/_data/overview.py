@@ -1,4 +1,4 @@
-"""One look at all rows: what is known of every feature, for hashes of rows and for fences.
+"""Two looks at all rows: what is known of every feature, then hashes of rows and values far out.
 
 Threads share out the features, or the rows where nothing is summed up. So each sum is made in the order
 of the rows, and nothing depends on the number of threads.
@@ -14,12 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.features import (
+    FENCE,
     FIELDS,
     ODD,
     add_fine_hashes,
-    add_hashes,
     describe,
     fine_zeros,
+    look_again,
     set_keys,
 )
 from .._compiled.rows import as_rows
@@ -39,34 +40,33 @@ class Overview(NamedTuple):
     features: Array  # numbers of the features of X
     weight: Array
     F: Array  # a line per feature
-    far: Array  # whether values of a feature are beyond its fence
-    zeros: np.uint64  # the hash of a row of zeros
+    hashes: Array  # Σ_j mix(u_j + key of feature j) of every row, for u_j in coarse steps
+    large: Array  # where values of sparse rows are stored that may be beyond a fence
     salt: np.uint64
 
 
 def overview(X: Any, weight: Array, threads: Workers, salt: np.uint64 = ODD) -> Overview:
-    """Look at all rows; `salt` makes hashes of their own. Rows of weight zero do not count."""
+    """Look at all rows; `salt` makes hashes of their own. Rows of weight zero do not count.
+
+    In a hash, u_j is the place of x_j in the range of feature j. A constant feature adds nothing.
+    """
     X, features = restricted(X)
     rows = as_rows(X if sp.issparse(X) else np.ascontiguousarray(X))
     weight = read_only(np.ascontiguousarray(weight, np.float64))
-    F, far = aligned_zeros((X.shape[1], FIELDS)), np.empty(X.shape[1], np.uint8)
-    threads.run([partial(describe, rows, weight, F, *part) for part in features_of(X, threads)])
+    F, parts = aligned_zeros((X.shape[1], FIELDS)), features_of(X, threads)
+    threads.run([partial(describe, rows, weight, F, *part) for part in parts])
     sums = float(np.count_nonzero(weight)), max(float(weight.sum()), 1e-300)
-    keys = partial(set_keys, F, F.view(np.uint64), far, salt, *sums)
+    fence, most = (FENCE, X.nnz) if sp.issparse(X) else (np.inf, 0)  # dense rows have others
+    keys = partial(set_keys, F, F.view(np.uint64), fence, salt, *sums)
     zeros = threads.run([partial(keys, *part) for part in evenly(X.shape[1], X, threads)])
-    zero = np.array(zeros, np.uint64).sum(dtype=np.uint64)
-    return Overview(X, rows, features, weight, F, far, zero, salt)
-
-
-def hashes(seen: Overview, threads: Workers) -> Array:
-    """Σ_j mix(u_j + key of feature j) of every row, for u_j in coarse steps.
-
-    u_j is the place of x_j in the range of feature j. A constant feature adds nothing.
-    """
-    sums = np.full(seen.X.shape[0], seen.zeros)
-    task = partial(add_hashes, seen.rows, seen.F, seen.F.view(np.uint64), sums)
-    threads.run([partial(task, *part) for part in evenly(len(sums), seen.X, threads)])
-    return sums
+    shares = np.zeros((len(parts), len(weight)), np.uint64)
+    rooms = [np.empty(most, np.int64) for _ in parts]  # what is not touched takes no memory
+    task = partial(look_again, rows, weight, F, F.view(np.uint64))
+    each = zip(shares, rooms, parts, strict=True)
+    found = threads.run([partial(task, share, room, *part) for share, room, part in each])
+    hashes = shares.sum(axis=0) + np.array(zeros, np.uint64).sum(dtype=np.uint64)
+    large = np.concatenate([room[:n] for room, n in zip(rooms, found, strict=True)])
+    return Overview(X, rows, features, weight, F, hashes, large, salt)
 
 
 def fine_hashes(seen: Overview, some: Array, threads: Workers) -> Array:
