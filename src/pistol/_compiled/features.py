@@ -210,7 +210,7 @@ def set_keys(F, bits, fence, salt, counted, all_weight, first, last):
     returned.
     """
     zeros, share = _NO, 1.0 / all_weight
-    for f in range(first, last):
+    for f in range(np.uintp(first), np.uintp(last)):
         lowest, start, per_way, key = _lowest_fence(F, f, fence), 0.0, 0.0, _NO
         low, high, base = F[f, LOW], F[f, HIGH], F[f, BASE]
         if F[f, COUNT] < counted:  # some rows have a zero
@@ -292,11 +292,11 @@ def add_fine_hashes(X, F, number, salt, some, hashes):
         hashes[k] += _fine_row_hash(cols, vals, F, number, salt)
 
 
-@loop(lambda data: types.uint64(_floats, indices, types.uint64))
-def fine_zeros(F, number, salt):
-    """What zeros of all features add to fine hashes, apart from what values at the start would."""
+@loop(lambda data: types.uint64(_floats, indices, types.uint64, types.int64, types.int64))
+def fine_zeros(F, number, salt, first, last):
+    """What zeros of features first to last add to fine hashes, beside what values at the start would."""
     total = _NO
-    for f in range(len(F)):
+    for f in range(np.uintp(first), np.uintp(last)):  # numbers that might be negative take longer
         zero = _fine(place(0.0, F[f, START], F[f, PER_WAY]))
         if zero != _NO:  # for few features of sparse rows
             own = _mix((np.uint64(number[f]) + _ONE) * salt)
@@ -317,12 +317,20 @@ def _fine_row_hash(cols, vals, F, number, salt):
     return total
 
 
-@loop(lambda data: types.void(rows_type(data), types.uint64[::1]))
-def add_row_keys(X, keys):
-    """Σ_j mix(mix(bits of x_j) + mix(j + 1)) of every row; zeros do not count."""
-    for i in range(len(keys)):
-        cols, vals = row(X, i)
-        for n in range(len(cols)):
-            x = float(vals[n])
-            if x != 0.0:
-                keys[i] += _mix(_mix(bits_of(x)) + _mix(np.uint64(cols[n]) + _ONE))
+@loop(lambda data: types.void(rows_type(data), indices, types.uint64[::1]))
+def add_row_keys(X, some, keys):
+    """Σ_j mix(mix(bits of x_j) + mix(j + 1)) of some rows; zeros do not count."""
+    for k in range(len(some)):
+        keys[k] += _row_key(X, some[k])
+
+
+@plain
+def _row_key(X, i):
+    """That of one row."""
+    cols, vals = row(X, i)
+    total = _NO
+    for n in range(len(cols)):
+        x = float(vals[n])
+        if x != 0.0:
+            total += _mix(_mix(bits_of(x)) + _mix(np.uint64(cols[n]) + _ONE))
+    return total

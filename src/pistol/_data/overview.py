@@ -72,12 +72,16 @@ def overview(X: Any, weight: Array, threads: Workers, salt: np.uint64 = ODD) -> 
 def fine_hashes(seen: Overview, some: Array, threads: Workers) -> Array:
     """Σ_j mix(u_j + number of feature j) of some rows, for all but the last bits of u_j."""
     number = read_only(seen.features.astype(np.int64, copy=False))
-    zeros = fine_zeros(seen.F, number, seen.salt) if len(some) else 0
-    sums, some = np.full(len(some), zeros, np.uint64), read_only(some)
-    task = partial(add_fine_hashes, seen.rows, seen.F, number, seen.salt)
+    sums, some = np.zeros(len(some), np.uint64), read_only(some)
+    if not len(some):
+        return sums
+    known = seen.F, number, seen.salt
+    parts = evenly(len(number), seen.X, threads)
+    zeros = threads.run([partial(fine_zeros, *known, *part) for part in parts])
     parts = evenly(len(some), seen.X, threads)
+    task = partial(add_fine_hashes, seen.rows, *known)
     threads.run([partial(task, some[lo:hi], sums[lo:hi]) for lo, hi in parts])
-    return sums
+    return sums + np.array(zeros, np.uint64).sum(dtype=np.uint64)
 
 
 def features_of(X: Any, threads: Workers) -> list[tuple[int, int]]:
