@@ -98,8 +98,8 @@ def nowhere(copy, tmp_path):
 
 
 EDITS = [
-    ("_compiled/exp.py", "e = e * r + 0.5\n", "e = e * r + 0.7\n"),
-    ("losses.py", "-y * exp(-x) / (1.0 + exp(-x))", "-y * exp(-x) / (2.0 + exp(-x))"),
+    ("_compiled/exp.py", "even = even * q + 0.5\n", "even = even * q + 0.7\n"),
+    ("losses.py", "else 1.0) / (1.0 + e)", "else 1.0) / (2.0 + e)"),
 ]
 
 

@@ -294,7 +294,7 @@ def add_fine_hashes(X, F, number, salt, some, hashes):
 
 @loop(lambda data: types.uint64(_floats, indices, types.uint64, types.int64, types.int64))
 def fine_zeros(F, number, salt, first, last):
-    """What zeros of features first to last add to fine hashes, beside what values at the start would."""
+    """What zeros of some features add to fine hashes, apart from what values at the start would."""
     total = _NO
     for f in range(np.uintp(first), np.uintp(last)):  # numbers that might be negative take longer
         zero = _fine(place(0.0, F[f, START], F[f, PER_WAY]))

@@ -314,30 +314,52 @@ def _share(entries, vals, bias, r, t):
     return sqrt(t / entries[ENTRIES]) if entries[ENTRIES] > 0.0 else 1.0
 
 
-@plain(forceinline=True)  # uncontracted: an addition is waited for, a product is not
-def _dot_weights(Z, cols, vals, later, bias, weight, growth, a, b, L):
-    """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first.
-
-    Features of the `later` row are asked for on the way.
-    """
-    d = np.uintp(len(Z) - 1)  # as those of features: `set_unit` is compiled once
-    if bias > Z[d, M]:
-        set_unit(Z, d, bias, weight, growth, a, b, L)
-    p = 0.0
-    for n in range(len(cols)):
-        f, x = np.uintp(cols[n]), float(vals[n])
-        ask_for_next(Z, later, n)
-        if abs(x) > Z[f, M]:
-            set_unit(Z, f, x, weight, growth, a, b, L)
-        p += Z[f, W] * x
-    ask_for_rest(Z, later, len(cols))
-    return p + Z[d, W] * bias
-
-
 @helper(inline="always")
 def _gather(Z, f, theta, G, unit, n):
     """Put what the weight of coordinate f is made of beside that of a row's other coordinates."""
     theta[n], G[n], unit[n] = Z[f, THETA], Z[f, G_SUM], Z[f, INVERSE_M]
+
+
+@plain(forceinline=True)  # uncontracted: an addition is waited for, a product is not
+def _dot_weights(Z, cols, vals, later, bias, weight, growth, a, b, L, lanes, at):
+    """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first.
+
+    No processor could guess which ones are, so there is no jump: their share is left out, and added
+    when all have their new weights. Features of the `later` row are asked for on the way.
+    """
+    d, p, m = np.uintp(len(Z) - 1), 0.0, 0
+    if bias > Z[d, M]:
+        set_unit(Z, d, bias, weight, growth, a, b, L)
+    for n in range(len(cols)):
+        ask_for_next(Z, later, n)
+        f, x = np.uintp(cols[n]), float(vals[n])
+        at[m] = n
+        m += abs(x) > Z[f, M]
+        p += Z[f, W] * (x if abs(x) <= Z[f, M] else 0.0)
+    ask_for_rest(Z, later, len(cols))
+    if m > 0:
+        p += _dot_larger(Z, cols, vals, at[:m], weight, growth, a, b, L, lanes)
+    return p + Z[d, W] * bias
+
+
+@plain(fastmath={"contract"})
+def _dot_larger(Z, cols, vals, at, weight, growth, a, b, L, lanes):
+    """The share of those entries of a row that are larger than the units of their features so far."""
+    theta, G, unit, w = lanes[0], lanes[1], lanes[2], lanes[3]
+    p = 0.0
+    for k in range(len(at)):
+        n = np.uintp(at[k])
+        f, size = np.uintp(cols[n]), abs(float(vals[n]))
+        Z[f, M], Z[f, INVERSE_M] = size, 1.0 / size
+        _settle(Z, f, weight)
+        _gather(Z, f, theta, G, unit, k)
+    _weigh(theta, G, unit, growth, a, b, L, w, len(at))
+    for k in range(len(at)):
+        n = np.uintp(at[k])
+        own = w[k] if theta[k] != 0.0 else 0.0  # one over the least sizes is infinite
+        Z[np.uintp(cols[n]), W] = own
+        p += own * float(vals[n])
+    return p
 
 
 @plain(forceinline=True, fastmath={"contract"})
@@ -361,10 +383,10 @@ def _move_weights(Z, cols, vals, bias, s, now, growth, a, b, L, lanes):
 
 
 @plain(forceinline=True, fastmath={"contract"})
-def _round(X, rounds, k, rule, S, state, bias, P, lanes, z, s):
+def _round(X, rounds, k, rule, S, state, bias, P, lanes, at, z, s):
     """Round k of `learn_coordinates`."""
     r, growth, a, b, L = rounds.r[k], rule.growth, rule.a, rule.b[0], rule.L
-    ask_for_rows(X, rounds.order, k)
+    ask_for_rows(X, rounds, k)
     cols, vals = row(X, rounds.order[k])
     later = cols[:0]
     if (state.shape[1] - 1) * len(state) > LARGE and k + 1 < len(rounds.order):
@@ -374,7 +396,9 @@ def _round(X, rounds, k, rule, S, state, bias, P, lanes, z, s):
     if growth == SHARED:
         b *= _share(state[0, -1], vals, bias, r, S.t[0, 0])
     for j in range(len(state)):
-        P[k, j] += _dot_weights(state[j], cols, vals, later, bias, weight, growth, a, b, L)
+        P[k, j] += _dot_weights(
+            state[j], cols, vals, later, bias, weight, growth, a, b, L, lanes, at
+        )
     gradients(rounds, rule, k, P, z, s)
     now = S.weight[0, 0]
     for j in range(len(state)):
@@ -393,11 +417,11 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     then. The weights of a row's coordinates are computed together.
     """
     room = longest(X, rounds.order) + LANES
-    lanes, outputs = np.empty((4, room)), np.empty((2, len(state)))  # few: an event waits for each
+    lanes, outputs = np.empty((5, room)), np.empty((2, len(state)))  # few: an event waits for each
     lanes[:] = 1.0
-    z, s = outputs[0], outputs[1]
+    z, s, at = outputs[0], outputs[1], lanes[4].view(np.int64)
     for k in range(len(rounds.order)):
-        _round(X, rounds, k, rule, S, state, bias, P, lanes, z, s)
+        _round(X, rounds, k, rule, S, state, bias, P, lanes, at, z, s)
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers, types.int64))

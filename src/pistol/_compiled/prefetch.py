@@ -40,20 +40,19 @@ prefetch: Any = _nothing if INTERPRETED else _prefetch
 
 
 @plain(forceinline=True)
-def ask_for_rows(X, order, k):
-    """In round k, ask for the row of a later round, and for the place of one later still."""
+def ask_for_rows(X, rounds, k):
+    """In round k, ask for row and targets of a later round, and for the place of a row later still."""
+    order = rounds.order
     if k + 2 * AHEAD < len(order):
         prefetch(X.indptr, order[k + 2 * AHEAD])
     if k + AHEAD < len(order):
-        i = order[k + AHEAD]
-        lo, hi = X.indptr[i], X.indptr[i + 1]
-        for n in range(lo, min(hi, lo + LONGEST), LINE):
-            prefetch(X.data, n)
-        prefetch(X.data, hi - 1)
-        if X.step:
-            for n in range(lo, min(hi, lo + 2 * LONGEST), 2 * LINE):
-                prefetch(X.indices, n)
-            prefetch(X.indices, hi - 1)
+        i = np.uintp(order[k + AHEAD])
+        lo = X.indptr[i]
+        prefetch(rounds.Y, np.intp(i) * rounds.Y.shape[1])
+        for n in range(0, LONGEST, LINE):  # a shorter row's neighbour does no harm
+            prefetch(X.data, lo + n)
+        for n in range(0, LONGEST, 2 * LINE):
+            prefetch(X.indices, (lo + n) * X.step)
 
 
 @helper(inline="always")
