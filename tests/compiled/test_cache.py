@@ -98,7 +98,7 @@ def nowhere(copy, tmp_path):
 
 
 EDITS = [
-    ("_compiled/exp.py", "even = even * q + 0.5\n", "even = even * q + 0.7\n"),
+    ("_compiled/exp.py", "e = e * r + 0.5\n", "e = e * r + 0.7\n"),
     ("losses.py", "else 1.0) / (1.0 + e)", "else 1.0) / (2.0 + e)"),
 ]
 

@@ -15,8 +15,9 @@ from math import exp, log, sqrt
 import numpy as np
 from numba.core import types
 
-from ..potentials import pistol, pistol_anytime
+from ..potentials import C_MAX, LOG_MAX
 from .cache import helper, jit, plain
+from .exp import prompt_exp
 from .plugs import call_comparison, call_loss, call_potential
 from .prefetch import ask_for_next, ask_for_rest, ask_for_rows
 from .rows import add, dot, longest, row, square
@@ -263,12 +264,15 @@ def _settle(Z, f, weight):
 
 @helper(inline="always")
 def _line_4(theta, G, unit, growth, a, b, L):
-    """Line 4 of Algorithm 3 for one coordinate, measured in units of m: w = c h / m."""
-    h, alpha = theta * unit, a * (L + G * unit)
-    if growth in (ANYTIME, SHARED):
-        c = pistol_anytime(h * h, alpha, 0.0, b)
-    else:
-        c = pistol(h * h, alpha, 0.0, b)
+    """Line 4 of Algorithm 3 for one coordinate, measured in units of m: w = c h / m.
+
+    c is that of the potentials `pistol` or `pistol_anytime`.
+    """
+    h, inverse = theta * unit, 1.0 / (a * (L + G * unit))
+    scale = b * sqrt(2.0 * inverse) if growth in (ANYTIME, SHARED) else b * inverse
+    exponent = 0.5 * (h * h) * inverse
+    c = scale * prompt_exp(LOG_MAX if exponent > LOG_MAX else exponent)
+    c = C_MAX if c > C_MAX else c
     if growth == VOWPAL:
         c *= sqrt(G)
     w = c * h * unit
