@@ -154,7 +154,8 @@ def logistic(y, p, theta):
 @jit
 def d_logistic(y, p, theta):
     x = y * p
-    return -y * exp(-x) / (1.0 + exp(-x)) if x > 0.0 else -y / (1.0 + exp(x))
+    e = exp(-abs(x))
+    return -y * (e if x > 0.0 else 1.0) / (1.0 + e)  # no jump, which no processor could guess
 
 
 def logistic_link(p: Array) -> Array:

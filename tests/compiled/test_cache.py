@@ -99,7 +99,7 @@ def nowhere(copy, tmp_path):
 
 EDITS = [
     ("_compiled/exp.py", "e = e * r + 0.5\n", "e = e * r + 0.7\n"),
-    ("losses.py", "-y * exp(-x) / (1.0 + exp(-x))", "-y * exp(-x) / (2.0 + exp(-x))"),
+    ("losses.py", "else 1.0) / (1.0 + e)", "else 1.0) / (2.0 + e)"),
 ]
 
 

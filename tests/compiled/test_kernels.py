@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import pairwise
 
 from pistol._compiled import rows
-from pistol._compiled.exp import fast_exp
+from pistol._compiled.exp import fast_exp, prompt_exp
 from pistol._compiled.threads import workers
 from pistol._compiled.tiles import kernel_values, scores, total_scores
 from pistol._data.sums import SUMS
@@ -38,9 +38,14 @@ def compiled_exp(x):
     return fast_exp(x)
 
 
+@njit
+def compiled_prompt_exp(x):
+    return prompt_exp(x)
+
+
 @given(x=floats(-720, 0))
 def test_exp_is_within_two_units_in_the_last_place(x):
-    for function in (fast_exp, compiled_exp):
+    for function in (fast_exp, compiled_exp, prompt_exp, compiled_prompt_exp):
         assert abs(function(x) - math.exp(x)) <= 2 * math.ulp(math.exp(x)) + 1e-304
 
 

@@ -264,6 +264,18 @@ def test_cached_scalars_equal_recomputed_ones(layout):
     assert_allclose(m, np.append(abs(X).max(axis=0), 1.0))
 
 
+@all_layouts
+def test_a_feature_has_no_weight_before_its_first_gradient(layout):
+    """Not even in units so small that one over them is infinite."""
+    X = np.array([[1.0, 0.0]] * 50 + [[1.0, 5e-324]])
+    learner = Coordinates(Rule(LOSSES["hinge"], "pistol_anytime", 0.5, 0.5, None), 2, 1)
+    stream_play(learner, layout(X), np.ones(51))
+    (w, G), unit = learner.state[0, :2, [_loops.W, _loops.G_SUM]], learner.state[0, 1, _loops.M]
+    assert w[0] >= 1.0, "the last round has no gradient"
+    assert G[1] == w[1] == 0.0
+    assert unit == 5e-324
+
+
 @pytest.mark.parametrize("average", ["uniform", "linear"])
 def test_the_averaging_identity_survives_passes_and_repeated_rows(average):
     """Σ ω c g = C g - Σ C Δ, against the plain average of the f_t."""

@@ -1,4 +1,4 @@
-"""One look at all rows: what is known of features is what plain sums say, for any number of threads."""
+"""Two looks at all rows: what is known is what plain sums say, for any number of threads."""
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from pistol._compiled.features import (
     LOWEST,
     ODD,
     PER_WAY,
+    REST,
     START,
     TOTAL,
     WEIGHT,
@@ -26,7 +27,7 @@ from pistol._compiled.types import read_only
 from pistol._data import overview as module
 from pistol._data.duplicates import row_keys
 from pistol._data.ordering import mix
-from pistol._data.overview import evenly, features_of, fine_hashes, hashes, overview
+from pistol._data.overview import evenly, features_of, fine_hashes, overview
 
 pytestmark = [
     pytest.mark.interpreted,
@@ -51,7 +52,7 @@ def looked_at(X, weight, n_jobs=1, many=0):
     with workers(n_jobs) as threads, pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MANY", many)
         seen = overview(X, weight, threads)
-        return seen, hashes(seen, threads), fine_hashes(seen, np.arange(0, len(weight), 3), threads)
+        return seen, fine_hashes(seen, np.arange(0, len(weight), 3), threads)
 
 
 def plainly(X, weight):
@@ -75,7 +76,7 @@ def test_what_is_known_is_what_plain_sums_say(seed, layout):
     X, weight = table(seed)
     if not weight.any():
         return
-    seen, found, _ = looked_at(layout(X), weight)
+    seen, _ = looked_at(layout(X), weight)
     F, expected = seen.F, np.zeros(len(X), np.uint64)
     for j, (start, way, square) in enumerate(plainly(X, weight)):
         assert_allclose(F[j, [START, PER_WAY]], [start, 1.0 / way], rtol=1e-12)
@@ -85,7 +86,7 @@ def test_what_is_known_is_what_plain_sums_say(seed, layout):
             key = mix(steps * ODD + ODD)
         u = np.clip((X[:, j] - F[j, START]) * F[j, PER_WAY], 0.0, 1.0)
         expected += mix(np.rint(COARSE * u).astype(np.uint64) * ODD + key)
-    assert_array_equal(found, expected)
+    assert_array_equal(seen.hashes, expected)
     assert_allclose(F[:, WEIGHT], weight @ (X != 0))
     assert_allclose(F[:, TOTAL], weight @ np.abs(X))
 
@@ -95,9 +96,9 @@ def test_what_is_known_is_what_plain_sums_say(seed, layout):
 def test_fine_hashes_depend_on_neither_layout_nor_origin_nor_unit(seed):
     rng = np.random.default_rng(seed)
     X, weight = rng.integers(-2, 3, size=(50, 6)).astype(float), np.ones(50)
-    _, _, expected = looked_at(X, weight)
+    _, expected = looked_at(X, weight)
     for other in (sp.csr_array(X), 4.0 * X, X + rng.integers(-3, 4, 6)):
-        _, _, found = looked_at(other, weight)
+        _, found = looked_at(other, weight)
         assert_array_equal(found, expected)
     assert len(set(expected)) == len({tuple(row) for row in X[::3]})
 
@@ -109,26 +110,30 @@ def test_no_fence_is_below_the_bound(seed, tail):
     X = np.exp(tail * rng.normal(size=(60, 8))) * (rng.random((60, 8)) < 0.7)
     X[:, 0] += 100.0
     weight = rng.integers(1, 4, 60).astype(float)
-    seen, _, _ = looked_at(sp.csr_array(X), weight)
+    rows = sp.csr_array(X)
+    seen, _ = looked_at(rows, weight)
     high = np.full(8, np.inf)
     for number in range(3):
         high = 4 * (weight @ np.minimum(X, high)) / (weight @ (X > 0))
         if number == 0:
-            assert_array_equal(seen.far, X.max(axis=0) > high)
-    far = seen.far.astype(bool)
-    assert (seen.F[far, LOWEST] <= high[far]).all()
-    assert (seen.F[~far, LOWEST] == np.inf).all()
+            far = X.max(axis=0) > high
+    lowest = seen.F[:, LOWEST]
+    assert (lowest[far] <= high[far]).all()
+    assert (lowest[~far] == np.inf).all()
+    assert_array_equal(seen.large, np.flatnonzero(rows.data > lowest[rows.indices]))
+    assert_allclose(seen.F[:, REST], weight @ np.where(lowest < X, 0.0, X))
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_threads_change_no_bit(layout):
     X, weight = table(3, n=700)
     X = layout(X)
-    first, *found = looked_at(X, weight, 1)
-    second, *again = looked_at(X, weight, 3)
+    first, found = looked_at(X, weight, 1)
+    second, again = looked_at(X, weight, 3)
     assert_array_equal(first.F.view(np.uint64), second.F.view(np.uint64))
-    assert_array_equal(np.concatenate(found), np.concatenate(again))
-    assert_array_equal(first.far, second.far)
+    assert_array_equal(first.hashes, second.hashes)
+    assert_array_equal(found, again)
+    assert_array_equal(first.large, np.sort(second.large))
 
 
 @few

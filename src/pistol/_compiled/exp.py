@@ -27,11 +27,16 @@ _ROUND = 6755399441055744.0  # 1.5 · 2^52
 _SMALLEST = -700.0  # exp(-700) ≈ 1e-304; nothing is smaller than that
 
 
-def _exp64(x: Any, at_least: Any, power: Any) -> Any:
+def _exp64(x: Any, at_least: Any, power: Any, polynomial: Any = None) -> Any:
     z = at_least(x, _SMALLEST)
     shifted = z * _LOG2_E + _ROUND
     n = shifted - _ROUND
     r = (z - n * _LN2_HI) - n * _LN2_LO
+    return (polynomial or _in_turn)(r) * power(shifted)
+
+
+def _in_turn(r: Any) -> Any:
+    """e^r with the fewest operations."""
     e = r * 1.6059043836821613e-10 + 2.08767569878681e-09
     e = e * r + 2.505210838544172e-08
     e = e * r + 2.755731922398589e-07
@@ -44,8 +49,25 @@ def _exp64(x: Any, at_least: Any, power: Any) -> Any:
     e = e * r + 0.16666666666666666
     e = e * r + 0.5
     e = e * r + 1.0
-    e = e * r + 1.0
-    return e * power(shifted)
+    return e * r + 1.0
+
+
+def _side_by_side(r: Any) -> Any:
+    """The same, but odd and even powers do not wait for each other."""
+    q = r * r
+    odd = q * 1.6059043836821613e-10 + 2.505210838544172e-08
+    even = q * 2.08767569878681e-09 + 2.755731922398589e-07
+    odd = odd * q + 2.7557319223985893e-06
+    even = even * q + 2.48015873015873e-05
+    odd = odd * q + 0.0001984126984126984
+    even = even * q + 0.001388888888888889
+    odd = odd * q + 0.008333333333333333
+    even = even * q + 0.041666666666666664
+    odd = odd * q + 0.16666666666666666
+    even = even * q + 0.5
+    odd = odd * q + 1.0
+    even = even * q + 1.0
+    return odd * r + even
 
 
 def _exp32(x: Any, at_least: Any, power: Any) -> Any:
@@ -64,7 +86,16 @@ def _exp32(x: Any, at_least: Any, power: Any) -> Any:
 
 def fast_exp(x: Any) -> Any:
     """exp(x) for x ≤ 700 (80 in float32), to about one unit in the last place of its precision."""
-    single = isinstance(x, np.float32)
+    return _evaluated(x, isinstance(x, np.float32))
+
+
+def prompt_exp(x: Any) -> Any:
+    """`fast_exp` in float64 for loops over few numbers, whose values are waited for."""
+    return _evaluated(x, False, _side_by_side)
+
+
+def _evaluated(x: Any, single: bool, *polynomial: Any) -> Any:
+    """The formula in plain Python."""
 
     def at_least(x: Any, least: float) -> Any:
         return type(x)(least) if x < least else x
@@ -74,7 +105,8 @@ def fast_exp(x: Any) -> Any:
         n: Any = np.asarray(shifted, real).view(whole)
         return ((n << bits) + (bias << bits)).view(real)[()]
 
-    return (_exp32 if single else _exp64)(x, at_least, power)
+    formula: Any = _exp32 if single else _exp64
+    return formula(x, at_least, power, *polynomial)
 
 
 _DOUBLE = np.float64, np.int64, 52, 1023  # a number, its bits, those of the mantissa, and the bias
@@ -123,6 +155,17 @@ def _type_of_exp(context: Any) -> Any:
 def _lower_exp(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     formula = _exp32 if signature.return_type == types.float32 else _exp64
     return formula(_Emitted(builder, args[0]), _Emitted.at_least, _Emitted.power).value
+
+
+@type_callable(prompt_exp)
+def _type_of_prompt_exp(context: Any) -> Any:
+    return lambda x: x if x == types.float64 else None
+
+
+@lower_builtin(prompt_exp, types.float64)
+def _lower_prompt_exp(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    x = _Emitted(builder, args[0])
+    return _exp64(x, _Emitted.at_least, _Emitted.power, _side_by_side).value
 
 
 @plain(forceinline=True)

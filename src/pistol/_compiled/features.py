@@ -13,12 +13,11 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from .cache import INTERPRETED, helper, plain
-from .prefetch import ask_for_feature
+from .prefetch import ask_for_next, ask_for_rest
 from .rows import row
 from .types import indices, loop, numbers, real, rows_type
 
 _floats, _whole = types.float64[:, ::1], types.uint64[:, ::1]
-_flags = types.Array(types.uint8, 1, "C", readonly=True)
 
 # What is known of a feature, in one cache line. First the smallest and the largest value, and that of
 # the first row; then, over values that are not zero, weighted sums of distances from it and of their
@@ -117,18 +116,34 @@ def first_from(cols, feature):
     return lo
 
 
+@helper(inline="always")
+def _some(X, i, first, last):
+    """The entries of row i that are of features first to last: columns, values, and the first one."""
+    cols, vals = row(X, i)
+    lo, hi = first_from(cols, first), first_from(cols, last)
+    return cols[lo:hi], vals[lo:hi], lo
+
+
 @loop(lambda data: types.void(rows_type(data), numbers, _floats, types.int64, types.int64))
 def describe(X, weight, F, first, last):
     """Fill in what is known of features first to last, over rows that have a weight; F is zero."""
+    if len(weight) > 0:
+        _describe(X, weight, F, first, last)
+
+
+@plain
+def _describe(X, weight, F, first, last):
+    """The same, if there are rows: without references to the views that are made of each."""
     counted = 0
+    cols, vals, _ = _some(X, 0, first, last)
     for i in range(len(weight)):
+        later, values, _ = _some(X, min(i + 1, len(weight) - 1), first, last)
         if weight[i] > 0.0:
-            cols, vals = row(X, i)
-            lo, hi = first_from(cols, first), first_from(cols, last)
             if counted == 0:
-                _begin(F, cols[lo:hi], vals[lo:hi])
+                _begin(F, cols, vals)
             counted += 1
-            _describe_row(F, cols[lo:hi], vals[lo:hi], weight[i])
+            _describe_row(F, cols, vals, later, weight[i])
+        cols, vals = later, values
 
 
 @plain
@@ -140,10 +155,10 @@ def _begin(F, cols, vals):
 
 
 @plain
-def _describe_row(F, cols, vals, weight):
-    """The share of one row."""
+def _describe_row(F, cols, vals, later, weight):
+    """The share of one row; features of the later one are asked for."""
     for n in range(len(cols)):
-        ask_for_feature(F, cols, n)
+        ask_for_next(F, later, n)
         f, x = np.uintp(cols[n]), float(vals[n])
         if x != 0.0:
             gap = x - F[f, BASE]
@@ -154,6 +169,7 @@ def _describe_row(F, cols, vals, weight):
             F[f, COUNT] += 1.0
             F[f, WEIGHT] += weight
             F[f, TOTAL] += weight * abs(x)
+    ask_for_rest(F, later, len(cols))
 
 
 @helper(inline="always")
@@ -162,40 +178,40 @@ def place(x, start, per_way):
     return less(more((x - start) * per_way, 0.0), 1.0)
 
 
-@plain
-def _lowest_fence(F, f):
+@plain(forceinline=True)
+def _lowest_fence(F, f, fence):
     """A bound below the fences of a feature; infinite where no value is beyond the first of them.
 
-    Of magnitudes m, the first fence is h = FENCE · mean(m), and the next is the same for
+    Of magnitudes m, the first fence is h = fence · mean(m), and the next is the same for
     magnitudes moved to it. They lose at most m²/4h each, as (m - 2h)² ≥ 0. So the second is not below
-    g = h - FENCE · mean(m²)/4h, and as min(m, g) ≥ (g/h) min(m, h), the third is not below g²/h.
+    g = h - fence · mean(m²)/4h, and as min(m, g) ≥ (g/h) min(m, h), the third is not below g²/h.
     """
     weight, base = F[f, WEIGHT], F[f, BASE]
     largest = more(abs(F[f, LOW]), abs(F[f, HIGH]))
-    if largest * weight <= FENCE * F[f, TOTAL]:  # for most; a division takes longer
+    if not largest * weight > fence * F[f, TOTAL]:  # for most; a division takes longer
         return np.inf
-    high = FENCE * (F[f, TOTAL] / weight)
+    high = fence * (F[f, TOTAL] / weight)
     squares = (F[f, SQUARES] + 2.0 * base * F[f, SUM]) / weight + base * base
-    least = high - _MORE * 0.25 * FENCE * squares / high
+    least = high - _MORE * 0.25 * fence * squares / high
     return least * (least / high) if least > 0.0 else 0.0
 
 
 @loop(
     lambda data: types.uint64(
-        _floats, _whole, types.uint8[::1], types.uint64, real, real, types.int64, types.int64
+        _floats, _whole, real, types.uint64, real, real, types.int64, types.int64
     )
 )
-def set_keys(F, bits, far, salt, counted, all_weight, first, last):
+def set_keys(F, bits, fence, salt, counted, all_weight, first, last):
     """What hashes are made of and fences found with, for features first to last.
 
     `counted` rows have a weight. A range starts at the end that is nearer to the mean. The key of a
-    feature is the mean square of places then, in a few steps. A constant feature adds nothing. `far`
-    says where values are beyond a fence. `bits` is the memory of F. The sum of what zeros add to hashes
-    is returned.
+    feature is the mean square of places then, in a few steps. A constant feature adds nothing. Fences
+    are at `fence` mean magnitudes. `bits` is the memory of F. The sum of what zeros add to hashes is
+    returned.
     """
     zeros, share = _NO, 1.0 / all_weight
-    for f in range(first, last):
-        lowest, start, per_way, key = _lowest_fence(F, f), 0.0, 0.0, _NO
+    for f in range(np.uintp(first), np.uintp(last)):
+        lowest, start, per_way, key = _lowest_fence(F, f, fence), 0.0, 0.0, _NO
         low, high, base = F[f, LOW], F[f, HIGH], F[f, BASE]
         if F[f, COUNT] < counted:  # some rows have a zero
             low, high = less(low, 0.0), more(high, 0.0)
@@ -210,7 +226,6 @@ def set_keys(F, bits, far, salt, counted, all_weight, first, last):
             key = _mix(_whole_steps(KEYS * square + _BESIDE) * salt + salt)
         zero = _coarse(0.0, start, per_way, key)
         zeros += zero
-        far[f] = lowest < np.inf
         F[f, START], F[f, PER_WAY], F[f, LOWEST], F[f, REST] = start, per_way, lowest, 0.0
         bits[f, KEY], bits[f, ZERO] = key, zero
     return zeros
@@ -223,30 +238,43 @@ def _coarse(x, start, per_way, key):
 
 
 @loop(
-    lambda data: types.void(
-        rows_type(data), _floats, _whole, types.uint64[::1], types.int64, types.int64
+    lambda data: types.int64(
+        rows_type(data), numbers, _floats, _whole, types.uint64[::1], types.int64[::1],
+        types.int64, types.int64,
     )
-)
-def add_hashes(X, F, bits, hashes, first, last):
-    """Σ_j mix(u_j + key of feature j), for places u_j in coarse steps, of rows first to last.
+)  # fmt: skip
+def look_again(X, weight, F, bits, hashes, at, first, last):
+    """Hashes of rows and large values, for features first to last.
 
-    Zeros of all features are counted by the caller; a stored value takes the place of one.
+    The hash is Σ_j mix(u_j + key of feature j), for places u_j in coarse steps. Zeros of all features
+    are counted by the caller; a stored value takes the place of one. To `at` go the places of stored
+    values that are larger than the bound of their feature; how many there are is returned. The
+    weighted sum of the other magnitudes is left with the feature.
     """
-    for i in range(first, last):
-        cols, vals = row(X, i)
-        hashes[i] += _row_hash(cols, vals, F, bits)
+    return _look_again(X, weight, F, bits, hashes, at, first, last) if len(weight) > 0 else 0
 
 
 @plain
-def _row_hash(cols, vals, F, bits):
-    """The share of one row's stored values."""
-    total = _NO
-    for n in range(len(cols)):
-        ask_for_feature(F, cols, n)
-        f = np.uintp(cols[n])
-        coarse = _coarse(float(vals[n]), F[f, START], F[f, PER_WAY], bits[f, KEY])
-        total += coarse - bits[f, ZERO]
-    return total
+def _look_again(X, weight, F, bits, hashes, at, first, last):
+    """The same, if there are rows: without references to the views that are made of each."""
+    found = 0
+    cols, vals, lo = _some(X, 0, first, last)
+    for i in range(len(weight)):
+        later, values, later_lo = _some(X, min(i + 1, len(weight) - 1), first, last)
+        total, begin = _NO, X.indptr[i] + lo
+        for n in range(len(cols)):
+            ask_for_next(F, later, n)
+            f, x = np.uintp(cols[n]), float(vals[n])
+            total += _coarse(x, F[f, START], F[f, PER_WAY], bits[f, KEY]) - bits[f, ZERO]
+            if abs(x) > F[f, LOWEST]:
+                at[found] = begin + n
+                found += 1
+            else:
+                F[f, REST] += weight[i] * abs(x)
+        ask_for_rest(F, later, len(cols))
+        hashes[i] = total
+        cols, vals, lo = later, values, later_lo
+    return found
 
 
 @loop(
@@ -264,11 +292,11 @@ def add_fine_hashes(X, F, number, salt, some, hashes):
         hashes[k] += _fine_row_hash(cols, vals, F, number, salt)
 
 
-@loop(lambda data: types.uint64(_floats, indices, types.uint64))
-def fine_zeros(F, number, salt):
-    """What zeros of all features add to fine hashes, apart from what values at the start would."""
+@loop(lambda data: types.uint64(_floats, indices, types.uint64, types.int64, types.int64))
+def fine_zeros(F, number, salt, first, last):
+    """What zeros of some features add to fine hashes, apart from what values at the start would."""
     total = _NO
-    for f in range(len(F)):
+    for f in range(np.uintp(first), np.uintp(last)):  # numbers that might be negative take longer
         zero = _fine(place(0.0, F[f, START], F[f, PER_WAY]))
         if zero != _NO:  # for few features of sparse rows
             own = _mix((np.uint64(number[f]) + _ONE) * salt)
@@ -281,7 +309,6 @@ def _fine_row_hash(cols, vals, F, number, salt):
     """The share of one row's stored values."""
     total = _NO
     for n in range(len(cols)):
-        ask_for_feature(F, cols, n)
         f = np.uintp(cols[n])
         own = _mix((np.uint64(number[f]) + _ONE) * salt)
         zero = place(0.0, F[f, START], F[f, PER_WAY])
@@ -290,42 +317,20 @@ def _fine_row_hash(cols, vals, F, number, salt):
     return total
 
 
-@loop(
-    lambda data: types.int64(
-        rows_type(data), numbers, _floats, _flags, types.int64[::1], types.int64, types.int64
-    )
-)
-def find_large(X, weight, F, far, at, first, last):
-    """Where values larger than the bound of their feature are stored, for features first to last.
-
-    Only those that are `far` have one, and get the weighted sum of their other magnitudes. How many
-    were found is returned.
-    """
-    found = 0
-    for i in range(len(weight)):
-        cols, vals = row(X, i)
-        lo, hi = first_from(cols, first), first_from(cols, last)
-        start = end = found
-        for n in range(lo, hi):  # a jump for each would take longer
-            at[end] = n
-            end += far[np.uintp(cols[n])] != 0
-        for k in range(start, end):
-            n = at[k]
-            f, size = np.uintp(cols[n]), abs(float(vals[n]))
-            if size > F[f, LOWEST]:
-                at[found] = X.indptr[i] + n
-                found += 1
-            else:
-                F[f, REST] += weight[i] * size
-    return found
+@loop(lambda data: types.void(rows_type(data), indices, types.uint64[::1]))
+def add_row_keys(X, some, keys):
+    """Σ_j mix(mix(bits of x_j) + mix(j + 1)) of some rows; zeros do not count."""
+    for k in range(len(some)):
+        keys[k] += _row_key(X, some[k])
 
 
-@loop(lambda data: types.void(rows_type(data), types.uint64[::1]))
-def add_row_keys(X, keys):
-    """Σ_j mix(mix(bits of x_j) + mix(j + 1)) of every row; zeros do not count."""
-    for i in range(len(keys)):
-        cols, vals = row(X, i)
-        for n in range(len(cols)):
-            x = float(vals[n])
-            if x != 0.0:
-                keys[i] += _mix(_mix(bits_of(x)) + _mix(np.uint64(cols[n]) + _ONE))
+@plain
+def _row_key(X, i):
+    """That of one row."""
+    cols, vals = row(X, i)
+    total = _NO
+    for n in range(len(cols)):
+        x = float(vals[n])
+        if x != 0.0:
+            total += _mix(_mix(bits_of(x)) + _mix(np.uint64(cols[n]) + _ONE))
+    return total

@@ -15,10 +15,11 @@ from math import exp, log, sqrt
 import numpy as np
 from numba.core import types
 
-from ..potentials import pistol, pistol_anytime
+from ..potentials import C_MAX, LOG_MAX
 from .cache import helper, jit, plain
+from .exp import prompt_exp
 from .plugs import call_comparison, call_loss, call_potential
-from .prefetch import ask_for_feature, ask_for_rows
+from .prefetch import ask_for_next, ask_for_rest, ask_for_rows
 from .rows import add, dot, longest, row, square
 from .types import (
     block_values,
@@ -240,7 +241,7 @@ def learn_dual(values, rounds, rule, S, coef, u, P):
 # last field is used by one coordinate alone, the constant: Σ r k, with k the entries of a row.
 W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, ENTRIES, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
-LANES = 4  # coordinates whose multipliers are computed at once
+LANES = 8  # coordinates whose weights are computed at once
 LARGE = 2**13  # coordinates that do not fit into a core's own cache
 
 # How b_t of a coordinate grows: not at all, with √(2α), with √(2α/k), or with √G in the feature's
@@ -262,12 +263,21 @@ def _settle(Z, f, weight):
 
 
 @helper(inline="always")
-def _weigh(Z, f, c):
-    """Line 4 of Algorithm 3 for coordinate f, measured in units of m: w = c h / m."""
-    unit = Z[f, INVERSE_M]
-    w = c * (Z[f, THETA] * unit) * unit
+def _line_4(theta, G, unit, growth, a, b, L):
+    """Line 4 of Algorithm 3 for one coordinate, measured in units of m: w = c h / m.
+
+    c is that of the potentials `pistol` or `pistol_anytime`.
+    """
+    h, inverse = theta * unit, 1.0 / (a * (L + G * unit))
+    scale = b * sqrt(2.0 * inverse) if growth in (ANYTIME, SHARED) else b * inverse
+    exponent = 0.5 * (h * h) * inverse
+    c = scale * prompt_exp(LOG_MAX if exponent > LOG_MAX else exponent)
+    c = C_MAX if c > C_MAX else c
+    if growth == VOWPAL:
+        c *= sqrt(G)
+    w = c * h * unit
     w = w if w < W_MAX else W_MAX
-    Z[f, W] = w if w > -W_MAX else -W_MAX
+    return w if w > -W_MAX else -W_MAX
 
 
 @helper(inline="always")
@@ -277,32 +287,14 @@ def _line_8(Z, f, x, s):
     Z[f, G_SUM] += abs(s * x)
 
 
-@helper(inline="always")
-def _h_sq(Z, f):
-    """h² of coordinate f, in units of m."""
-    h = Z[f, THETA] * Z[f, INVERSE_M]
-    return h * h
-
-
-@helper(inline="always")
-def _alpha(Z, f, a, L):
-    """α of coordinate f, in units of m."""
-    return a * (L + Z[f, G_SUM] * Z[f, INVERSE_M])
-
-
-@plain(fastmath={"contract"})
-def _multipliers(growth, h_sq, alpha, b, c, m):
-    """c of m coordinates at once, as SIMD code; all but the √G of VOWPAL.
+@plain(forceinline=True, fastmath={"contract"})
+def _weigh(theta, G, unit, growth, a, b, L, w, m):
+    """Line 4 for m coordinates at once, as SIMD code.
 
     m is rounded up, so that no coordinate is left for code that takes one at a time.
     """
-    m = (m + LANES - 1) // LANES * LANES
-    if growth in (ANYTIME, SHARED):
-        for n in range(m):
-            c[n] = pistol_anytime(h_sq[n], alpha[n], 0.0, b)
-    else:
-        for n in range(m):
-            c[n] = pistol(h_sq[n], alpha[n], 0.0, b)
+    for n in range((m + LANES - 1) // LANES * LANES):
+        w[n] = _line_4(theta[n], G[n], unit[n], growth, a, b, L)
 
 
 @plain(fastmath={"contract"})
@@ -313,14 +305,7 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
     if Z[f, THETA] == 0.0:  # it has no weight
         return
     _settle(Z, f, weight)
-    h_sq, alpha = _h_sq(Z, f), _alpha(Z, f, a, L)
-    if growth in (ANYTIME, SHARED):
-        c = pistol_anytime(h_sq, alpha, 0.0, b)
-    else:
-        c = pistol(h_sq, alpha, 0.0, b)
-    if growth == VOWPAL:
-        c *= sqrt(Z[f, G_SUM])
-    _weigh(Z, f, c)
+    Z[f, W] = _line_4(Z[f, THETA], Z[f, G_SUM], Z[f, INVERSE_M], growth, a, b, L)
 
 
 @plain
@@ -333,46 +318,96 @@ def _share(entries, vals, bias, r, t):
     return sqrt(t / entries[ENTRIES]) if entries[ENTRIES] > 0.0 else 1.0
 
 
-@plain(forceinline=True, fastmath={"contract"})
-def _dot_weights(state, j, cols, vals, bias, weight, growth, a, b, L, wide):
-    """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first."""
-    Z = state[j]
-    d = np.uintp(len(Z) - 1)  # as those of features: `set_unit` is compiled once
+@helper(inline="always")
+def _gather(Z, f, theta, G, unit, n):
+    """Put what the weight of coordinate f is made of beside that of a row's other coordinates."""
+    theta[n], G[n], unit[n] = Z[f, THETA], Z[f, G_SUM], Z[f, INVERSE_M]
+
+
+@plain(forceinline=True)  # uncontracted: an addition is waited for, a product is not
+def _dot_weights(Z, cols, vals, later, bias, weight, growth, a, b, L, lanes, at):
+    """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first.
+
+    No processor could guess which ones are, so there is no jump: their share is left out, and added
+    when all have their new weights. Features of the `later` row are asked for on the way.
+    """
+    d, p, m = np.uintp(len(Z) - 1), 0.0, 0
     if bias > Z[d, M]:
         set_unit(Z, d, bias, weight, growth, a, b, L)
-    p = Z[d, W] * bias
     for n in range(len(cols)):
+        ask_for_next(Z, later, n)
         f, x = np.uintp(cols[n]), float(vals[n])
-        if wide:
-            ask_for_feature(Z, cols, n)
-        if abs(x) > Z[f, M]:
-            set_unit(Z, f, x, weight, growth, a, b, L)
-        p += Z[f, W] * x
+        at[m] = n
+        m += abs(x) > Z[f, M]
+        p += Z[f, W] * (x if abs(x) <= Z[f, M] else 0.0)
+    ask_for_rest(Z, later, len(cols))
+    if m > 0:
+        p += _dot_larger(Z, cols, vals, at[:m], weight, growth, a, b, L, lanes)
+    return p + Z[d, W] * bias
+
+
+@plain(fastmath={"contract"})
+def _dot_larger(Z, cols, vals, at, weight, growth, a, b, L, lanes):
+    """The share of those entries of a row that are larger than the units of their features so far."""
+    theta, G, unit, w = lanes[0], lanes[1], lanes[2], lanes[3]
+    p = 0.0
+    for k in range(len(at)):
+        n = np.uintp(at[k])
+        f, size = np.uintp(cols[n]), abs(float(vals[n]))
+        Z[f, M], Z[f, INVERSE_M] = size, 1.0 / size
+        _settle(Z, f, weight)
+        _gather(Z, f, theta, G, unit, k)
+    _weigh(theta, G, unit, growth, a, b, L, w, len(at))
+    for k in range(len(at)):
+        n = np.uintp(at[k])
+        own = w[k] if theta[k] != 0.0 else 0.0  # one over the least sizes is infinite
+        Z[np.uintp(cols[n]), W] = own
+        p += own * float(vals[n])
     return p
 
 
 @plain(forceinline=True, fastmath={"contract"})
-def _move_weights(state, j, cols, vals, bias, s, now, growth, a, b, L, h_sq, alpha, c):
+def _move_weights(Z, cols, vals, bias, s, now, growth, a, b, L, lanes):
     """Line 8 of one output, and line 4 of the round in which each feature is seen next."""
-    Z, m = state[j], len(cols)
-    d = np.uintp(len(Z) - 1)
+    theta, G, unit, w = lanes[0], lanes[1], lanes[2], lanes[3]
+    d, m = np.uintp(len(Z) - 1), len(cols)
     for n in range(m):
         f = np.uintp(cols[n])
         _settle(Z, f, now)
         _line_8(Z, f, float(vals[n]), s)
-        h_sq[n], alpha[n] = _h_sq(Z, f), _alpha(Z, f, a, L)
+        _gather(Z, f, theta, G, unit, n)
     _settle(Z, d, now)
     _line_8(Z, d, bias, s)
-    h_sq[m], alpha[m] = _h_sq(Z, d), _alpha(Z, d, a, L)
-    _multipliers(growth, h_sq, alpha, b, c, m + 1)
-    if growth == VOWPAL:
-        for n in range(m):
-            c[n] *= sqrt(Z[np.uintp(cols[n]), G_SUM])
-        c[m] *= sqrt(Z[d, G_SUM])
+    _gather(Z, d, theta, G, unit, m)
+    _weigh(theta, G, unit, growth, a, b, L, w, m + 1)
     for n in range(m):
         if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
-            _weigh(Z, np.uintp(cols[n]), c[n])
-    _weigh(Z, d, c[m])
+            Z[np.uintp(cols[n]), W] = w[n]
+    Z[d, W] = w[m]
+
+
+@plain(forceinline=True, fastmath={"contract"})
+def _round(X, rounds, k, rule, S, state, bias, P, lanes, at, z, s):
+    """Round k of `learn_coordinates`."""
+    r, growth, a, b, L = rounds.r[k], rule.growth, rule.a, rule.b[0], rule.L
+    ask_for_rows(X, rounds, k)
+    cols, vals = row(X, rounds.order[k])
+    later = cols[:0]
+    if (state.shape[1] - 1) * len(state) > LARGE and k + 1 < len(rounds.order):
+        later, _ = row(X, rounds.order[k + 1])
+    weight = S.weight[0, 0]
+    tick(S, r, rule.power)
+    if growth == SHARED:
+        b *= _share(state[0, -1], vals, bias, r, S.t[0, 0])
+    for j in range(len(state)):
+        P[k, j] += _dot_weights(
+            state[j], cols, vals, later, bias, weight, growth, a, b, L, lanes, at
+        )
+    gradients(rounds, rule, k, P, z, s)
+    now = S.weight[0, 0]
+    for j in range(len(state)):
+        if s[j] != 0.0:
+            _move_weights(state[j], cols, vals, bias, s[j], now, growth, a, b, L, lanes)
 
 
 @loop(
@@ -383,31 +418,14 @@ def learn_coordinates(X, rounds, rule, S, state, bias, P):
     """Play rounds with one scalar learner per coordinate (Appendix A); the last one is the bias.
 
     A weight moves only when its feature is seen, so its share of the average is brought up to date
-    then. The multipliers of a row's coordinates are computed together.
+    then. The weights of a row's coordinates are computed together.
     """
-    order, r = rounds.order, rounds.r
-    room = longest(X, order) + LANES
-    lanes, outputs = np.empty((3, room)), np.empty((2, len(state)))  # few: an event waits for each
+    room = longest(X, rounds.order) + LANES
+    lanes, outputs = np.empty((5, room)), np.empty((2, len(state)))  # few: an event waits for each
     lanes[:] = 1.0
-    h_sq, alpha, c, z, s = lanes[0], lanes[1], lanes[2], outputs[0], outputs[1]
-    growth, a, b, L = rule.growth, rule.a, rule.b[0], rule.L
-    wide = (state.shape[1] - 1) * len(state) > LARGE
-    for k in range(len(order)):
-        ask_for_rows(X, order, k)
-        cols, vals = row(X, order[k])
-        weight = S.weight[0, 0]
-        tick(S, r[k], rule.power)
-        if growth == SHARED:
-            b = rule.b[0] * _share(state[0, -1], vals, bias, r[k], S.t[0, 0])
-        for j in range(len(state)):
-            P[k, j] += _dot_weights(state, j, cols, vals, bias, weight, growth, a, b, L, wide)
-        gradients(rounds, rule, k, P, z, s)
-        now = S.weight[0, 0]
-        for j in range(len(state)):
-            if s[j] != 0.0:
-                _move_weights(
-                    state, j, cols, vals, bias, s[j], now, growth, a, b, L, h_sq, alpha, c
-                )
+    z, s, at = outputs[0], outputs[1], lanes[4].view(np.int64)
+    for k in range(len(rounds.order)):
+        _round(X, rounds, k, rule, S, state, bias, P, lanes, at, z, s)
 
 
 @loop(lambda data: real(table, table, indices, numbers, plug, numbers, types.int64))

@@ -12,9 +12,8 @@ from numba.extending import intrinsic
 from .cache import INTERPRETED, helper, plain
 
 AHEAD = 6  # rounds from the request for a row to its use
-NEXT = 32  # entries from the request for a feature to its use
-LINE = 64  # bytes of a cache line
-LONGEST = 256  # bytes of a row that are asked for; what follows is guessed by the processor
+LINE = 8  # float64 values of a cache line; it has twice as many numbers of features
+LONGEST = 32  # values of a row that are asked for; what follows is guessed by the processor
 
 
 @intrinsic
@@ -40,26 +39,31 @@ def _nothing(x: Any, i: int) -> None:
 prefetch: Any = _nothing if INTERPRETED else _prefetch
 
 
-@plain
-def ask_for_rows(X, order, k):
-    """In round k, ask for the row of a later round, and for the place of one later still."""
+@plain(forceinline=True)
+def ask_for_rows(X, rounds, k):
+    """In round k, ask for row and targets of a later round, and for the place of a row later still."""
+    order = rounds.order
     if k + 2 * AHEAD < len(order):
         prefetch(X.indptr, order[k + 2 * AHEAD])
     if k + AHEAD < len(order):
-        i = order[k + AHEAD]
-        lo, hi = X.indptr[i], X.indptr[i + 1]
-        size = X.data.itemsize
-        for n in range(lo, min(hi, lo + LONGEST // size), LINE // size):
-            prefetch(X.data, n)
-        prefetch(X.data, hi - 1)
-        if X.step:
-            for n in range(lo, min(hi, lo + LONGEST // 4), LINE // 4):
-                prefetch(X.indices, n)
-            prefetch(X.indices, hi - 1)
+        i = np.uintp(order[k + AHEAD])
+        lo = X.indptr[i]
+        prefetch(rounds.Y, np.intp(i) * rounds.Y.shape[1])
+        for n in range(0, LONGEST, LINE):  # a shorter row's neighbour does no harm
+            prefetch(X.data, lo + n)
+        for n in range(0, LONGEST, 2 * LINE):
+            prefetch(X.indices, (lo + n) * X.step)
 
 
 @helper(inline="always")
-def ask_for_feature(F, cols, n):
-    """Ask for what a table has on the feature of a later entry of a row."""
-    if n + NEXT < len(cols):
-        prefetch(F, np.intp(cols[n + NEXT]) * F.shape[1])
+def ask_for_next(F, later, n):
+    """While entry n of a row is used, ask for what a table has on that of a later row."""
+    if n < len(later):
+        prefetch(F, np.intp(later[n]) * F.shape[1])
+
+
+@helper(inline="always")
+def ask_for_rest(F, later, n):
+    """After the last entry of a row, ask for entries of a later row from n on."""
+    for k in range(n, len(later)):
+        prefetch(F, np.intp(later[k]) * F.shape[1])

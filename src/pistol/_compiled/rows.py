@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numba.core import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
 
-from .cache import helper, plain
+from .cache import INTERPRETED, helper, plain
 from .types import Array, Rows, loop, read_only, rows_type
+
+_ONE = np.uintp(1)
 
 
 def as_rows(X: Any) -> Rows:
@@ -36,12 +40,36 @@ def between(X: Any, lo: int, hi: int) -> Any:
     return part
 
 
-@helper
+@intrinsic
+def _between(typingctx, x, lo, hi):
+    """x[lo:hi] of a contiguous vector, without checks and without a reference: x has to outlive it."""
+
+    def codegen(context, builder, signature, args):
+        whole = context.make_array(x)(context, builder, args[0])
+        part = context.make_array(x)(context, builder)
+        size = context.get_constant(types.intp, context.get_abi_sizeof(whole.data.type.pointee))
+        populate_array(
+            part,
+            data=builder.gep(whole.data, [args[1]]),
+            shape=[builder.sub(args[2], args[1])],
+            strides=[size],
+            itemsize=size,
+            meminfo=None,
+        )
+        return part._getvalue()
+
+    return x(x, types.intp, types.intp), codegen
+
+
+_part: Any = (lambda x, lo, hi: x[lo:hi]) if INTERPRETED else _between
+
+
+@helper(inline="always")
 def row(X, i):
     """Columns and values of row i, as views."""
-    lo, hi = X.indptr[i], X.indptr[i + 1]
+    lo, hi = X.indptr[np.uintp(i)], X.indptr[np.uintp(i) + _ONE]
     start = lo * X.step
-    return X.indices[start : start + hi - lo], X.data[lo:hi]
+    return _part(X.indices, start, start + hi - lo), _part(X.data, lo, hi)
 
 
 @plain

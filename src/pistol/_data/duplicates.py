@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from .._compiled.features import add_row_keys
 from .._compiled.rows import as_rows
-from .._compiled.types import Array
+from .._compiled.types import Array, read_only
 from .notices import inspecting, say
 
 KEPT, LOOKED_AT = 1024, 2048  # training rows that are remembered, rows to predict that are compared
@@ -38,7 +38,7 @@ class Remembered:
         n = X.shape[0]
         if n < FEW or len(self.looks) >= CALLS or inspecting():
             return
-        found = np.isin(row_keys(X[:: -(-n // LOOKED_AT)]), self.keys)
+        found = np.isin(row_keys(X, np.arange(0, n, -(-n // LOOKED_AT))), self.keys)
         hits, expected = float(found.sum()), self.share * len(found)
         known = min((hits - self.natural * len(found)) / expected, 1.0)
         surely = hits >= HITS and known > NOTABLE
@@ -53,9 +53,8 @@ class Remembered:
             )
 
 
-def remember(X: Any, n: int) -> Remembered | None:
-    """Some encoded rows out of n that are learned; None where they cannot be told apart."""
-    keys = row_keys(X)
+def remember(keys: Array, n: int) -> Remembered | None:
+    """Hashes of some rows out of n that are learned; None where they cannot be told apart."""
     kept, rest = np.unique(keys[:KEPT]), keys[KEPT:]
     share = min(len(keys), KEPT) / max(n, 1)
     natural = float(np.isin(rest, kept).mean()) if len(rest) else 1.0 - len(kept) / len(keys)
@@ -69,8 +68,10 @@ def some_rows(n: int) -> Array:
     return np.random.default_rng(0).permutation(n)[: 2 * KEPT]
 
 
-def row_keys(X: Any) -> Array:
-    """A hash of every dense or sparse row; zeros do not count."""
-    keys = np.zeros(X.shape[0], np.uint64)
-    add_row_keys(as_rows(sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)), keys)
+def row_keys(X: Any, at: Array | None = None) -> Array:
+    """A hash of each of these dense or sparse rows, or of all; zeros do not count."""
+    at = np.arange(X.shape[0]) if at is None else at
+    keys = np.zeros(len(at), np.uint64)
+    rows = as_rows(sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X))
+    add_row_keys(rows, read_only(at), keys)
     return keys

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.features import FENCE, REST, TOTAL, WEIGHT, find_large
+from .._compiled.features import FENCE, REST, TOTAL, WEIGHT
 from .._compiled.threads import Workers
-from .._compiled.types import Array, read_only
-from .overview import Overview, evenly, features_of
+from .._compiled.types import Array
+from .overview import Overview, evenly
 from .targets import weighted_quantile
 
 SAMPLE = 2048  # rounds that the fences are computed from
@@ -65,12 +65,11 @@ def within_stored(X: Any, seen: Overview, threads: Workers) -> Any:
     The typical one is the mean magnitude, computed again with values moved to the fences so far. What
     was seen of the features is gone then: the new values may be where it was.
     """
-    if not seen.far.any():
+    at = seen.large
+    if not len(at):
         return X
-    at = _large(seen, threads)
-    features = np.flatnonzero(seen.far)
+    features, each = np.unique(seen.rows.indices[at], return_inverse=True)
     count, total, rest = (seen.F[features, field] for field in (WEIGHT, TOTAL, REST))
-    each = (np.cumsum(seen.far, dtype=np.int32) - 1)[seen.rows.indices[at]]
     weight = seen.weight[np.searchsorted(seen.rows.indptr, at, side="right") - 1]
     values = X.data[at].astype(np.float64)
     high = FENCE * (total / count)
@@ -82,16 +81,6 @@ def within_stored(X: Any, seen: Overview, threads: Workers) -> Any:
     near = sp.csr_array(X.shape, dtype=X.dtype)  # given arrays, it copies short views
     near.data, near.indices, near.indptr = data, X.indices, X.indptr
     return near
-
-
-def _large(seen: Overview, threads: Workers) -> Array:
-    """Where values are that may be beyond a fence."""
-    parts = features_of(seen.X, threads)
-    rooms = [np.empty(seen.X.nnz, np.int64) for _ in parts]  # what is not touched takes no memory
-    task = partial(find_large, seen.rows, seen.weight, seen.F, read_only(seen.far))
-    tasks = [partial(task, room, *part) for room, part in zip(rooms, parts, strict=True)]
-    found = zip(rooms, threads.run(tasks), strict=True)
-    return np.concatenate([room[:n] for room, n in found])
 
 
 def _copied(X: Any, used: Array, threads: Workers) -> Array:

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from .._compiled.features import ODD
 from .._compiled.threads import Workers
 from .._compiled.types import Array, read_only
-from .overview import Overview, fine_hashes, hashes, overview
+from .overview import Overview, fine_hashes, overview
 
 FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
 
@@ -51,7 +51,7 @@ def content(X: Any, Y: Array, weight: Array, threads: Workers) -> tuple[Array, O
     apart what remains; it is zero where nothing does. What was seen of the features comes with them.
     """
     seen, targets = overview(X, weight, threads), overview(Y, weight, threads, _MIX[1])
-    found = mix(mix(hashes(seen, threads)) + hashes(targets, threads)) & ~_LOW
+    found = mix(mix(seen.hashes) + targets.hashes) & ~_LOW
     some = _alike(found, weight)
     fine = mix(fine_hashes(seen, some, threads)) + fine_hashes(targets, some, threads)
     found[some] |= mix(fine) >> _HALF

@@ -1,4 +1,4 @@
-"""One look at all rows: what is known of every feature, for hashes of rows and for fences.
+"""Two looks at all rows: what is known of every feature, then hashes of rows and values far out.
 
 Threads share out the features, or the rows where nothing is summed up. So each sum is made in the order
 of the rows, and nothing depends on the number of threads.
@@ -14,12 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.features import (
+    FENCE,
     FIELDS,
     ODD,
     add_fine_hashes,
-    add_hashes,
     describe,
     fine_zeros,
+    look_again,
     set_keys,
 )
 from .._compiled.rows import as_rows
@@ -39,45 +40,48 @@ class Overview(NamedTuple):
     features: Array  # numbers of the features of X
     weight: Array
     F: Array  # a line per feature
-    far: Array  # whether values of a feature are beyond its fence
-    zeros: np.uint64  # the hash of a row of zeros
+    hashes: Array  # Σ_j mix(u_j + key of feature j) of every row, for u_j in coarse steps
+    large: Array  # where values of sparse rows are stored that may be beyond a fence
     salt: np.uint64
 
 
 def overview(X: Any, weight: Array, threads: Workers, salt: np.uint64 = ODD) -> Overview:
-    """Look at all rows; `salt` makes hashes of their own. Rows of weight zero do not count."""
+    """Look at all rows; `salt` makes hashes of their own. Rows of weight zero do not count.
+
+    In a hash, u_j is the place of x_j in the range of feature j. A constant feature adds nothing.
+    """
     X, features = restricted(X)
     rows = as_rows(X if sp.issparse(X) else np.ascontiguousarray(X))
     weight = read_only(np.ascontiguousarray(weight, np.float64))
-    F, far = aligned_zeros((X.shape[1], FIELDS)), np.empty(X.shape[1], np.uint8)
-    threads.run([partial(describe, rows, weight, F, *part) for part in features_of(X, threads)])
+    F, parts = aligned_zeros((X.shape[1], FIELDS)), features_of(X, threads)
+    threads.run([partial(describe, rows, weight, F, *part) for part in parts])
     sums = float(np.count_nonzero(weight)), max(float(weight.sum()), 1e-300)
-    keys = partial(set_keys, F, F.view(np.uint64), far, salt, *sums)
+    fence, most = (FENCE, X.nnz) if sp.issparse(X) else (np.inf, 0)  # dense rows have others
+    keys = partial(set_keys, F, F.view(np.uint64), fence, salt, *sums)
     zeros = threads.run([partial(keys, *part) for part in evenly(X.shape[1], X, threads)])
-    zero = np.array(zeros, np.uint64).sum(dtype=np.uint64)
-    return Overview(X, rows, features, weight, F, far, zero, salt)
-
-
-def hashes(seen: Overview, threads: Workers) -> Array:
-    """Σ_j mix(u_j + key of feature j) of every row, for u_j in coarse steps.
-
-    u_j is the place of x_j in the range of feature j. A constant feature adds nothing.
-    """
-    sums = np.full(seen.X.shape[0], seen.zeros)
-    task = partial(add_hashes, seen.rows, seen.F, seen.F.view(np.uint64), sums)
-    threads.run([partial(task, *part) for part in evenly(len(sums), seen.X, threads)])
-    return sums
+    shares = np.zeros((len(parts), len(weight)), np.uint64)
+    rooms = [np.empty(most, np.int64) for _ in parts]  # what is not touched takes no memory
+    task = partial(look_again, rows, weight, F, F.view(np.uint64))
+    each = zip(shares, rooms, parts, strict=True)
+    found = threads.run([partial(task, share, room, *part) for share, room, part in each])
+    hashes = shares.sum(axis=0) + np.array(zeros, np.uint64).sum(dtype=np.uint64)
+    large = np.concatenate([room[:n] for room, n in zip(rooms, found, strict=True)])
+    return Overview(X, rows, features, weight, F, hashes, large, salt)
 
 
 def fine_hashes(seen: Overview, some: Array, threads: Workers) -> Array:
     """Σ_j mix(u_j + number of feature j) of some rows, for all but the last bits of u_j."""
     number = read_only(seen.features.astype(np.int64, copy=False))
-    zeros = fine_zeros(seen.F, number, seen.salt) if len(some) else 0
-    sums, some = np.full(len(some), zeros, np.uint64), read_only(some)
-    task = partial(add_fine_hashes, seen.rows, seen.F, number, seen.salt)
+    sums, some = np.zeros(len(some), np.uint64), read_only(some)
+    if not len(some):
+        return sums
+    known = seen.F, number, seen.salt
+    parts = evenly(len(number), seen.X, threads)
+    zeros = threads.run([partial(fine_zeros, *known, *part) for part in parts])
     parts = evenly(len(some), seen.X, threads)
+    task = partial(add_fine_hashes, seen.rows, *known)
     threads.run([partial(task, some[lo:hi], sums[lo:hi]) for lo, hi in parts])
-    return sums
+    return sums + np.array(zeros, np.uint64).sum(dtype=np.uint64)
 
 
 def features_of(X: Any, threads: Workers) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compiled.types import Array, read_only
-from .._data.duplicates import Remembered, remember, some_rows
+from .._data.duplicates import Remembered, remember, row_keys, some_rows
 from .._data.encoder import learn_encoder
 from .._data.intake import Columns, Intake, check_first, check_more, check_rows
 from .._data.notices import notices, notices_of_numbers, say
@@ -378,8 +378,8 @@ def _remembered(X: Any, columns: Columns, n_jobs: int | None) -> Remembered | No
     at = some_rows(n)
     if isinstance(X, Table):
         assert columns.encoder is not None
-        return remember(columns.encoder.encode(X.among(at), n_jobs), n)
-    return remember(X[at], n)
+        return remember(row_keys(columns.encoder.encode(X.among(at), n_jobs)), n)
+    return remember(row_keys(X, at), n)
 
 
 def _encoded(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +92,7 @@ def scaled_work(
     task, family = problem.task, problem.family
     # hashes are of the rows as given: scaled values are rounded
     hashes, seen = family.content(data._replace(Y=task.content(data.Y, data.weight)))
-    sample = sampled(hashes, rounds, SAMPLE)
+    sample = cache(partial(sampled, hashes, rounds, SAMPLE))
     X = family.fenced(data.X, seen, sample)
     scaler = family.scaler(X, data.weight, sample)
     Z = scaler.transform(X) if sp.issparse(X) else Mapped(X).then(scaler.transform)

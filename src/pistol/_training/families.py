@@ -24,7 +24,8 @@ from ..kernels import Kernel
 from .plan import Limits
 from .race import Run
 
-Sample = tuple[Array, Array]  # numbers of some rows, and how many rounds each stands for
+# Draws numbers of some rows, and how many rounds each stands for: not all rows need a sample.
+Sample = Callable[[], tuple[Array, Array]]
 Candidate = tuple[Kernel, ...]  # the kernels of a sum; none for linear models
 
 

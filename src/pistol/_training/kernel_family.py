@@ -122,7 +122,7 @@ class KernelFamily:
         if not (self.auto and self.scaling):
             return Unscaled(X.shape[1])
         standard = self.scaling == "standard"
-        scaler = scaler_of(X, weight) if standard else bent_scaler(X, weight, *sample)
+        scaler = scaler_of(X, weight) if standard else bent_scaler(X, weight, *sample())
         return (
             scaler
             if self.layout is None

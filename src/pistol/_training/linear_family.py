@@ -56,13 +56,13 @@ class LinearFamily:
 
     def fenced(self, X: Any, seen: Overview, sample: Sample) -> Any:
         """Values far out are moved to the fences of their feature."""
-        if not self.scaling or not len(sample[0]):
+        if not self.scaling:
             return X
         if sp.issparse(X):
             with workers(self.n_jobs) as threads:
                 return within_stored(X, seen, threads)
-        rows, each = sample
-        return fences_of(X[rows], each).within(X)
+        rows, each = sample()
+        return fences_of(X[rows], each).within(X) if len(rows) else X
 
     def scaler(self, X: Any, weight: Array, sample: Sample) -> Any:
         """Dense rows are centred, because per-coordinate learning needs it; sparse rows stay."""
