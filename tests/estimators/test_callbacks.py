@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 from pistol import PistolClassifier
 from pistol._learners import Cells
+from pistol._training import together
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits
 
@@ -165,6 +166,7 @@ def test_callbacks_get_the_users_own_rows(untouched, rows, changes):
 
 def test_callbacks_get_the_users_own_rows_where_there_are_many(rows, monkeypatch):
     monkeypatch.setattr(KernelFamily, "limits", Limits(few=150, sample=80, cell=60))
+    monkeypatch.setattr(together, "few_gradients", lambda work: False)  # cells alone
     model = PistolClassifier(random_state=0)
     X, y = rows(model, n=400, d=2)
     callback = Given()

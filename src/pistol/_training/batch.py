@@ -16,7 +16,6 @@ from .._data.mapped import Mapped
 from .._data.ordering import Rounds, as_given, copies, round_size, sampled, shuffled
 from .._data.steps import onwards
 from .._learners import Chunk, Rule
-from .cells import learn_cells
 from .families import Candidate, Data
 from .fitted import Counts, Fitted, Online, learned_before
 from .metric import Level, Ways, leading, levels
@@ -24,6 +23,7 @@ from .plan import Plan, Race, make_plan
 from .race import Contest, Folds, Racer
 from .stream import begin_stream, learn_stream
 from .tasks import Task, mean_error
+from .together import learn_many
 from .watch import Watch
 from .work import Problem, Setup, Work, all_passes
 
@@ -79,7 +79,7 @@ def _shuffled(
         return watch.end(_race(work, plan.race, watch).fitted)
     chosen, work = race_on_sample(work, plan.race)
     if plan.cell:
-        return watch.end(learn_cells(work, chosen.number, chosen.fitted.passes, plan, watch))
+        return watch.end(learn_many(work, chosen.number, chosen.fitted.passes, plan, watch))
     passes = max(1, min(chosen.fitted.passes, plan.passes))
     watch.begin(passes * (plan.orders or 1))
     return watch.end(_orders(work, chosen.candidate, plan.orders or 1, passes, watch, True))
