@@ -12,6 +12,12 @@ from pistol._training.together import _held_out, affordable, few_gradients
 N = 6000
 
 
+@pytest.fixture(autouse=True)
+def few_cells(monkeypatch):
+    """All rows together are tried with fewer rows than usual."""
+    monkeypatch.setattr(together, "SEVERAL", 0)
+
+
 def flags(seed=0, noise=0.0):
     """Sparse flags, of which some decide; few rows are of the second class."""
     rng = np.random.default_rng(seed)
@@ -43,6 +49,13 @@ def losses(monkeypatch, of):
         return real(held, learners)._replace(loss=of(learners[0]))
 
     monkeypatch.setattr(together, "_judged", judged)
+
+
+def test_few_cells_are_enough_for_few_rows(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(together, "_together", None)  # nobody asks for it
+    fitted = PistolClassifier(random_state=0).fit(*flags()).fitted_
+    assert {type(learner) for learner in fitted.learners} == {Cells}
 
 
 def test_affordable_counts_rounds_and_features():

@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 LARGE = 2**22  # bytes that are asked for from the system itself
-MANY = 600  # rows from which threads are worth their while
+MANY = 600  # rows × outputs from which threads are worth their while
 
 
 class Held:
@@ -229,10 +229,10 @@ def _drain(left: deque[tuple[int, Callable[[], Any]]], results: list[Any]) -> No
 
 
 @contextmanager
-def workers(n_jobs: int | None, rows: int = MANY) -> Iterator[Workers]:
-    """Workers whose threads end with the block; a single one where there are few rows.
+def workers(n_jobs: int | None, size: int = MANY) -> Iterator[Workers]:
+    """Workers whose threads end with the block; a single one for few rows × outputs.
 
     Loops over few rows end sooner than Python's lock changes hands between threads.
     """
     with ExitStack() as stack:
-        yield Workers(n_jobs if rows >= MANY else 1, stack)
+        yield Workers(n_jobs if size >= MANY else 1, stack)

@@ -196,7 +196,8 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
     """A race between all candidates or some, and the shuffled orders of all rows that follow it."""
     data, family, task = work.data, work.problem.family, work.problem.task
     seed = work.seed()
-    with workers(family.n_jobs, len(work.rounds.rows)) as threads, one_blas_thread():
+    size = len(work.rounds.rows) * data.Y.shape[1]
+    with workers(family.n_jobs, size) as threads, one_blas_thread():
         ways = _ways_of(work, plan, seed, threads, numbers)
         folds, rule = ways.contest.folds, ways.rule
         rounds = folds.rounds

@@ -26,6 +26,7 @@ from .work import Work
 
 MOST_WORK = 2**40  # rounds × rounds × (features + KERNELS), at most
 KERNELS = 64  # features that cost as much as the values of all kernels
+SEVERAL = 4  # cells; where there are fewer, each of them has many rows
 LOOKED_AT = 4096  # first rounds, which tell how many have a gradient
 FEW = 1 / 3  # of them, at most
 HELD_OUT, SHARE = 2048, 8  # rounds that are held out, at most, and one in so many
@@ -36,7 +37,8 @@ GAIN = 0.02  # what more passes have to bring, relatively
 
 def learn_many(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
     """Cells, or all rows together where that has the smaller loss on held-out rows."""
-    if not (affordable(len(work.rounds.rows), work.data.X.shape[1]) and few_gradients(work)):
+    rounds, features = len(work.rounds.rows), work.data.X.shape[1]
+    if not (rounds > SEVERAL * plan.cell and affordable(rounds, features) and few_gradients(work)):
         return learn_cells(work, number, passes, plan, watch)
     held_out = _held_out(work, plan.base)
     rest, held = _only(work, ~held_out), _only(work, held_out)
