@@ -141,9 +141,9 @@ def levels(ways: Ways) -> Iterator[Level]:
         near = [found[i].best for i in _within(CLOSE, [way.loss for way in found])]
         tops += [level for level in near if level is not plain]
         del found, near, others  # the kernel values of those that drop out are not needed any more
-        for joined in ways.joined(tops, leading(plain.racers)):
-            yield min(joined, key=_loss)
-            tops = joined
+        joining = ways.joined(tops, leading(plain.racers))
+        for tops in joining:
+            yield min(tops, key=_loss)
     tops = sorted([tops[i] for i in _within(CLOSE, list(map(_loss, tops)))], key=_loss)[:2]
     for longer in ways.longer(tops):
         yield min(longer, key=_loss)
@@ -162,13 +162,21 @@ def _scouted(ways: Ways, plain: Level, others: list[Level]) -> Iterator[list[Way
         going = [i for i in near if found[i].promising]
         if not going:
             return
-        for i, weights in zip(going, _suggested(ways, [found[i] for i in going]), strict=True):
-            found[i] = found[i]._replace(scout=None, weights=weights)
-        entries = [found[i].best._replace(weights=found[i].weights) for i in going]
-        *_, tried = ways.raced([(level, [ways.family.scout]) for level in entries])
-        for i, level in zip(going, tried, strict=True):
-            found[i] = _tried(found[i], level, number)
+        _try_metrics(ways, found, going, number)
         yield found
+
+
+def _try_metrics(ways: Ways, found: list[Way], going: list[int], number: int) -> None:
+    """Let the scout learn in the metrics that it suggests for these scalings, and note how it did.
+
+    Its kernel values in the metrics before are given up first, unless it did best there.
+    """
+    for i, weights in zip(going, _suggested(ways, [found[i] for i in going]), strict=True):
+        found[i] = found[i]._replace(scout=None, weights=weights)
+    entries = [found[i].best._replace(weights=found[i].weights) for i in going]
+    *_, tried = ways.raced([(level, [ways.family.scout]) for level in entries])
+    for i, level in zip(going, tried, strict=True):
+        found[i] = _tried(found[i], level, number)
 
 
 def _tried(way: Way, level: Level, number: int) -> Way:

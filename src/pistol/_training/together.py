@@ -24,12 +24,12 @@ from .tasks import mean_error
 from .watch import Watch
 from .work import Work
 
-MOST_WORK = 2**40  # rounds × rounds × (features + KERNELS), at most
-KERNELS = 64  # features that cost as much as the values of all kernels
+MOST_WORK = 2**40  # rounds × rounds × (columns + KERNELS), at most
+KERNELS = 64  # columns that cost as much as the values of all kernels
 SEVERAL = 4  # cells; where there are fewer, each of them has many rows
 LOOKED_AT = 4096  # first rounds, which tell how many have a gradient
 FEW = 1 / 3  # of them, at most
-HELD_OUT, SHARE = 2048, 8  # rounds that are held out, at most, and one in so many
+HELD_OUT = 2048  # rounds
 WHOLE = 4  # the first of so many passes is over all rounds, the others over support rows
 STAGES = 1, 4, 8  # passes after which held-out rows are looked at
 GAIN = 0.02  # what more passes have to bring, relatively
@@ -66,7 +66,7 @@ def few_gradients(work: Work) -> bool:
 def _held_out(work: Work, base: int) -> Array:
     """Which rows are held out: the next by content after those of the base; all copies of a row."""
     known, _ = work.rows_of(base)
-    some, _ = work.rows_of(base + min(HELD_OUT, len(work.rounds.rows) // SHARE))
+    some, _ = work.rows_of(base + HELD_OUT)
     hashes = work.hashes
     return np.isin(hashes, hashes[some]) & ~np.isin(hashes, hashes[known])
 
