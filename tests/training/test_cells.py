@@ -365,10 +365,11 @@ def test_few_support_rows_are_not_kept_with_all_others(monkeypatch):
 def test_held_out_rows_are_scored_as_with_their_kernel_values_in_memory(estimator):
     seen = []
 
-    def both_ways(ground, cell, candidates, learned, threads):
-        racers, again = (racers_of(ground, cell, candidates, learned, threads) for _ in range(2))
+    def both_ways(ground, cell, candidates, learned, others, threads):
+        racers, again = (
+            racers_of(ground, cell, candidates, learned, others, threads) for _ in range(2)
+        )
         kernels = [kernel for candidate in candidates.values() for kernel in candidate]
-        others = np.setdiff1d(np.arange(len(cell.rows)), learned)
         columns = np.concatenate([learned, others])
         gram = Gram(cell.data.X, kernels, threads, columns, len(learned))
         order = read_only(np.random.default_rng(0).permutation(learned))

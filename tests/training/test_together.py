@@ -58,6 +58,12 @@ def test_few_cells_are_enough_for_few_rows(monkeypatch):
     assert {type(learner) for learner in fitted.learners} == {Cells}
 
 
+def test_a_learner_of_few_support_rows_keeps_to_cells(monkeypatch):
+    monkeypatch.setattr(together, "few_gradients", None)  # nobody asks
+    model = PistolClassifier(random_state=0, max_support=50).fit(*flags())
+    assert {type(learner) for learner in model.fitted_.learners} == {Cells}
+
+
 def test_affordable_counts_rounds_and_features():
     assert affordable(44_749, 300)
     assert affordable(10_000, 4_096)

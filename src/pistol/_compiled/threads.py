@@ -202,11 +202,13 @@ class Workers:
         if self.pool is None:
             self.pool = self.stack.enter_context(ThreadPoolExecutor(self.n - 1))
         results, left = [None] * len(tasks), deque(enumerate(tasks))
-        drain = partial(_drain, left, results)
-        helpers = [self.pool.submit(drain) for _ in range(min(self.n, len(tasks)) - 1)]
+        drain, helpers = partial(_drain, left, results), []
         try:
+            for _ in range(min(self.n, len(tasks)) - 1):
+                helpers.append(self.pool.submit(drain))
             drain()
         finally:
+            left.clear()  # after an error or an interrupt nothing more is begun
             begun = [helper for helper in helpers if not helper.cancel()]  # others found no thread
             wait(begun)
         for helper in begun:
@@ -224,7 +226,7 @@ def _drain(left: deque[tuple[int, Callable[[], Any]]], results: list[Any]) -> No
                 return
             results[i] = task()
     except BaseException:
-        left.clear()  # after an error or an interrupt nothing more is begun
+        left.clear()
         raise
 
 

@@ -96,7 +96,7 @@ def features_of(X: Any, threads: Workers) -> list[tuple[int, int]]:
 
 def evenly(n: int, X: Any, threads: Workers) -> list[tuple[int, int]]:
     """Ranges of so many rows or features of X."""
-    parts = _parts(X, threads)
+    parts = min(_parts(X, threads), max(n, 1))
     return list(pairwise([n * k // parts for k in range(parts + 1)]))
 
 

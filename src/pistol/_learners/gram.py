@@ -65,10 +65,11 @@ class Gram:
         rows: Array | None = None,
         m: int | None = None,
     ) -> None:
-        n = Z.shape[0]
-        rows = np.arange(n) if rows is None else rows
-        self.learned, self.place = rows[:m], np.argsort(rows)
-        Z = Z[:, rows][rows[:m]] if kernels[0].base is precomputed_base else Z[rows]
+        order = np.arange(Z.shape[0]) if rows is None else rows
+        self.learned, self.place = order[:m], np.argsort(order)
+        if rows is not None:
+            given = kernels[0].base is precomputed_base
+            Z = Z[np.ix_(rows[:m], rows)] if given else Z[rows]
         self._compute(Z, kernels, threads)
 
     def _compute(self, Z: Any, kernels: Sequence[Kernel], threads: Workers) -> None:
@@ -172,7 +173,7 @@ def _values(
         if not known:
             base = kernels[0].base(Z[at], Block(Z[own]), base if in_place else None)
         for kernel, values in zip(kernels, K, strict=True):
-            tile = values if in_place else base.copy()
+            tile = values if in_place else np.empty_like(base)
             if tile is not base:
                 tile[:] = base
             kernel.map_tile(tile, sq[at], sq[own], *nothing(tile))
@@ -202,7 +203,7 @@ def _inner_products(Z: Array, out: Array, threads: Workers) -> None:
 
 def _pieces(n: int, size: int) -> list[slice]:
     """So many rows, a few at a time."""
-    return [slice(lo, min(lo + size, n)) for lo in range(0, n, size)]
+    return [slice(lo, min(lo + size, n)) for lo in range(0, n, max(size, 1))]
 
 
 def _tidy(kernel: Kernel, values: Array, sq: Array) -> None:

@@ -351,7 +351,10 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     loss = task.held_out_loss(V, counted, rule)
     contest = Contest(Y, folds, loss, threads)
     candidates = cell.candidates(ground.work)
-    racers = _racers(ground, cell, candidates, np.unique(rounds.rows[folds.learned[0]]), threads)
+    learned, held_out = (
+        np.unique(rounds.rows[part]) for part in (folds.learned[0], folds.held_out[0])
+    )
+    racers = _racers(ground, cell, candidates, learned, held_out, threads)
     for _ in contest.race(racers, plan.passes, EARLY):
         pass
     best = _simplest(racers, candidates)
@@ -371,13 +374,18 @@ def _simplest(racers: list[Racer], candidates: dict[int, Candidate]) -> Racer:
 
 
 def _racers(
-    ground: Ground, cell: Cell, candidates: dict[int, Candidate], learned: Array, threads: Workers
+    ground: Ground,
+    cell: Cell,
+    candidates: dict[int, Candidate],
+    learned: Array,
+    held_out: Array,
+    threads: Workers,
 ) -> list[Racer]:
     """All candidates, for these rows to learn, whose kernel values are computed once for all."""
     kernels = [kernel for candidate in candidates.values() for kernel in candidate]
     some = cell.only(learned)
     gram = Gram(some.data.X, kernels, threads)
-    X, held_out = cell.data.X, np.setdiff1d(np.arange(len(cell.rows)), learned)
+    X = cell.data.X
     inner = None if sp.issparse(X) else some.data.X @ X[held_out].T
     return [
         Racer(number, [Apart(_run(ground, some, gram, kernels), cell, learned, held_out, inner)])
@@ -387,15 +395,15 @@ def _racers(
 
 @dataclass(frozen=True)
 class Apart:
-    """A run on some rows of a cell; at the others f̄ is computed from their inner products.
+    """A run on some rows of a cell; at held-out rows f̄ is computed from inner products.
 
-    A third of the kernel values need not be in memory then: they are used once in a while.
+    Their values for each kernel need not be in memory then: they are used once in a while.
     """
 
     run: GramRun
     cell: Cell
     learned: Array  # numbers of the rows that may be learned, ascending
-    held_out: Array  # and of the others
+    held_out: Array  # and of those that are held out; a row may have rounds of both kinds
     inner: Array | None  # of shape (learned, held out); None for sparse rows
 
     @property

@@ -60,7 +60,7 @@ class Passes(NamedTuple):
 class Folds:
     """The rounds of a pass in an order of content, and the fold that holds out each of them.
 
-    The number of rounds that no fold holds out, where there is a single one, is 1, as if of a second.
+    With a single fold, rounds that it does not hold out have fold number 1.
     """
 
     rounds: Rounds
@@ -92,13 +92,17 @@ class Folds:
     def columns(self, i: int | None) -> tuple[Array, int]:
         """All rows in the order in which kernel values are kept, and how many of them are learned.
 
-        Fold i learns the first ones. Without a fold they are for all: those that a fold holds out are
-        next to each other.
+        Fold i learns the first ones: rows of which it learns any round. Without a fold they are for
+        all, and rows that a fold holds out are next to each other.
         """
-        fold = np.zeros(int(self.rounds.rows.max()) + 1, np.int64)
-        fold[self.rounds.rows] = self.fold
-        key = fold if i is None else fold == i
-        return np.argsort(key, kind="stable"), len(fold) if i is None else int((~key).sum())
+        n = int(self.rounds.rows.max()) + 1
+        if i is None:
+            fold = np.zeros(n, np.int64)
+            fold[self.rounds.rows] = self.fold
+            return np.argsort(fold, kind="stable"), n
+        others = np.ones(n, bool)
+        others[self.rounds.rows[self.learned[i]]] = False
+        return np.argsort(others, kind="stable"), n - int(others.sum())
 
     @cached_property
     def learned(self) -> list[Array]:
@@ -149,6 +153,7 @@ def assign_folds(copy_of: Array, groups: Array, r: Array, share: float) -> Array
         at = in_order[groups[first[in_order]] == group]
         middle = np.cumsum(weight[at]) - 0.5 * weight[at]
         fold[at] = middle / max(share * weight[at].sum(), 1e-300)
+        fold[at[-1:]] = np.maximum(fold[at[-1:]], 1)  # a single fold learns some of every group
     return fold[which]
 
 

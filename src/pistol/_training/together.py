@@ -8,7 +8,7 @@ both are learned, and held-out rows choose.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -37,8 +37,7 @@ GAIN = 0.02  # what more passes have to bring, relatively
 
 def learn_many(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
     """Cells, or all rows together where that has the smaller loss on held-out rows."""
-    rounds, features = len(work.rounds.rows), work.data.X.shape[1]
-    if not (rounds > SEVERAL * plan.cell and affordable(rounds, features) and few_gradients(work)):
+    if not (_eligible(work, plan) and few_gradients(work)):
         return learn_cells(work, number, passes, plan, watch)
     held_out = _held_out(work, plan.base)
     rest, held = _only(work, ~held_out), _only(work, held_out)
@@ -47,6 +46,13 @@ def learn_many(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -
     one = _together(rest, held)
     cells = learn_cells(rest, number, passes, plan, watch)
     return _told(held, min(cells, one, key=lambda fitted: _judged(held, fitted.learners).loss))
+
+
+def _eligible(work: Work, plan: Plan) -> bool:
+    """Whether there are several cells, all rows are affordable, and support rows may be many."""
+    rounds, features = len(work.rounds.rows), work.data.X.shape[1]
+    unbounded = cast(Any, work.problem.family).max_support is None
+    return unbounded and rounds > SEVERAL * plan.cell and affordable(rounds, features)
 
 
 def affordable(rounds: int, features: int) -> bool:
