@@ -188,7 +188,8 @@ def _lowest_fence(F, f, fence):
     """
     weight, base = F[f, WEIGHT], F[f, BASE]
     largest = more(abs(F[f, LOW]), abs(F[f, HIGH]))
-    if not largest * weight > fence * F[f, TOTAL]:  # for most; a division takes longer
+    # so for most; a division takes longer
+    if F[f, TOTAL] == 0.0 or not largest * weight > fence * F[f, TOTAL]:
         return np.inf
     high = fence * (F[f, TOTAL] / weight)
     squares = (F[f, SQUARES] + 2.0 * base * F[f, SUM]) / weight + base * base
