@@ -13,11 +13,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .._compiled.types import Array, read_only
-from .._data.ordering import Rounds, as_given, shuffled
+from .._data.ordering import Rounds, shuffled
 from .._learners import Learner
 from .._learners.models import mean_model
 from .cells import learn_cells
-from .families import Data
 from .fitted import Fitted, Online, learned_before
 from .plan import Plan
 from .tasks import mean_error
@@ -80,11 +79,7 @@ def _held_out(work: Work, base: int) -> Array:
 def _only(work: Work, some: Array) -> Work:
     """The same with some of the rows."""
     rows = np.flatnonzero(some)
-    X, Y, weight, ids = work.data
-    data = Data(X[rows], read_only(Y[rows]), read_only(weight[rows]), ids[rows])
-    return work._replace(
-        data=data, rounds=as_given(data.weight, work.size), hashes=work.hashes[rows]
-    )
+    return work.only(rows, read_only(work.data.weight[rows]))
 
 
 def _learner(work: Work) -> Any:

@@ -78,7 +78,10 @@ class Work(NamedTuple):
 
     def sample(self, n: int) -> Work:
         """The same with n of the rounds."""
-        rows, weight = self.rows_of(n)
+        return self.only(*self.rows_of(n))
+
+    def only(self, rows: Array, weight: Array) -> Work:
+        """The same with some of the rows, each with this weight."""
         X, Y, _, ids = self.data
         data = Data(X[rows], read_only(Y[rows]), weight, ids[rows])
         rounds = as_given(weight, self.size)
