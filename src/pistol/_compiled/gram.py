@@ -18,7 +18,7 @@ from numba.np.numpy_support import from_dtype
 
 from .cache import helper, plain
 from .exp import LEAST, fourth_power
-from .loops import play
+from .loops import Desk, changes_in_time, desk, play
 from .types import (
     ALONE,
     CONSTANT,
@@ -199,6 +199,7 @@ class Workspace(NamedTuple):
     used: Array  # rounds with a gradient, and at the end four rows
     flat: Array  # the kernel values of a block, with one line per kernel
     spare: Array  # lines for kernels that a chain does not have
+    desk: Desk
 
     @classmethod
     def of(cls, g: Array) -> Workspace:
@@ -214,12 +215,13 @@ class Workspace(NamedTuple):
             np.empty(B + 8, np.uintp),
             K.reshape(Q, B * B),
             np.zeros((2, n), g.dtype),
+            Desk.of(Q, J, B),
         )
 
 
 def _workspace(data: Any) -> types.NamedTuple:
     numbers = types.Array(types.uintp, 1, "C")
-    fields = block_values, matrix, cube, numbers, numbers, matrix, _lines(data)
+    fields = block_values, matrix, cube, numbers, numbers, matrix, _lines(data), desk
     return types.NamedTuple(fields, Workspace)
 
 
@@ -245,7 +247,8 @@ def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space):
     that rounds without a gradient cost next to nothing.
     """
     Q, J, n = g.shape
-    block, new, share, rows, used, flat, spare = space
+    block, new, share, rows, used, flat, spare, work = space
+    timed = changes_in_time(rule, work)
     size = len(rows) - 1
     start = 0
     for end in ends:
@@ -254,7 +257,7 @@ def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space):
             for k in range(m):
                 rows[k] = rounds.order[first + k]
             _fill(block, flat, values, rows[:m], g)
-            play(block, m, rounds, first, rule, S, new, share, P)
+            play(block, m, rounds, first, rule, timed, S, new, share, P, work)
             moved = 0
             for k in range(m):
                 i, some = rows[k], False

@@ -11,6 +11,7 @@ The average needs no second pass: with C_t = Σ_{i≤t} ω_i c_i and Δ_t = -s_t
 from __future__ import annotations
 
 from math import exp, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -18,10 +19,11 @@ from numba.core import types
 from ..potentials import C_MAX, LOG_MAX
 from .cache import helper, jit, plain
 from .exp import prompt_exp
-from .plugs import call_comparison, call_loss, call_potential
+from .plugs import call_comparison, call_loss, call_potential, call_potentials
 from .prefetch import ask_for_next, ask_for_rest, ask_for_rows
 from .rows import add, dot, longest, row, square
 from .types import (
+    Array,
     block_values,
     cube,
     indices,
@@ -37,6 +39,7 @@ from .types import (
     table,
 )
 
+LANES = 8  # numbers that are computed at once
 W_MAX = 1e150  # its square, and its product with any feature, stay finite
 
 
@@ -128,11 +131,38 @@ def learn_primal(X, rounds, rule, S, g, u, bias, P):
                 S.g_norm_sq[0, j] = np.dot(g[j], g[j])
 
 
-@helper
-def _changes_in_time(potential):
+class Desk(NamedTuple):
+    """What `play` works with; the content does not matter.
+
+    Scalars of an output and all kernels stand side by side, so that they are computed at once.
+    """
+
+    scalars: Array  # ‖g‖², α, Σ ω c and c, of shape (4, outputs, kernels)
+    p: Array  # predictions of the rest of a block, of shape (outputs, rounds)
+    outputs: Array  # four numbers of every output
+
+    @classmethod
+    def of(cls, kernels: int, outputs: int, rounds: int) -> Desk:
+        """For blocks of so many rounds."""
+        return cls(
+            np.zeros((4, outputs, kernels)), np.zeros((outputs, rounds)), np.zeros((4, outputs))
+        )
+
+
+desk = types.NamedTuple((cube, matrix, matrix), Desk)
+NORM, ALPHA, C_SUM, C = 0, 1, 2, 3
+
+
+@plain
+def changes_in_time(rule, work):
     """Whether c changes from round to round where g does not."""
-    first = call_potential(potential, 1.0, 1.0, 1.0, 1.0)
-    return first != call_potential(potential, 1.0, 1.0, 2.0, 1.0)
+    norm, alpha, c = work.scalars[NORM, 0], work.scalars[ALPHA, 0], work.scalars[C, 0]
+    for q in range(len(c)):
+        norm[q] = alpha[q] = 1.0
+    call_potentials(rule.potential, norm, alpha, 1.0, rule.b, c)
+    first = c[0]
+    call_potentials(rule.potential, norm, alpha, 2.0, rule.b, c)
+    return first != c[0]
 
 
 @plain(fastmath={"contract"})
@@ -143,97 +173,119 @@ def _add_scaled(p, c, g):
 
 
 @plain
-def _lines_4_to_6(rule, S, g, j, k, c):
-    """c of output j and all kernels, and what it predicts in round k of the block."""
+def _take_up(S, scalars):
+    """Put the scalars of each output side by side."""
+    for j in range(scalars.shape[1]):
+        for q in range(scalars.shape[2]):
+            scalars[NORM, j, q] = S.g_norm_sq[q, j]
+            scalars[ALPHA, j, q] = S.alpha[q, j]
+            scalars[C_SUM, j, q] = S.c_sum[q, j]
+
+
+@plain
+def _put_back(scalars, S):
+    for j in range(scalars.shape[1]):
+        for q in range(scalars.shape[2]):
+            S.g_norm_sq[q, j] = scalars[NORM, j, q]
+            S.alpha[q, j] = scalars[ALPHA, j, q]
+            S.c_sum[q, j] = scalars[C_SUM, j, q]
+
+
+@plain(forceinline=True, fastmath={"contract"})
+def _lines_5_and_6(c, g, j, k):
+    """What output j predicts in round k of the block."""
     p = 0.0
     for q in range(len(c)):
-        norm_sq, alpha, t = S.g_norm_sq[q, j], S.alpha[q, j], S.t[0, 0]
-        c[q, j] = call_potential(rule.potential, norm_sq, alpha, t, rule.b[q])
-        p += c[q, j] * g[q, j, k]
+        p += c[q] * g[q, j, k]
     return p
 
 
 @plain
-def _lines_5_and_6_later(g, j, k, m, c, p):
+def _lines_5_and_6_later(c, g, j, k, m, p):
     """What output j predicts in the rounds of the block after round k, as long as it does not move."""
     for n in range(k + 1, m):
         p[j, n] = 0.0
     for q in range(len(g)):
-        _add_scaled(p[j, k + 1 : m], c[q, j], g[q, j, k + 1 : m])
+        _add_scaled(p[j, k + 1 : m], c[q], g[q, j, k + 1 : m])
 
 
-@plain
-def _settle_sums(S, j, c, since):
-    """Give c of output j its share of Σ ω c, for all rounds since it was set."""
-    weight = S.weight[0, 0]
+@plain(forceinline=True)
+def _settle_sums(c_sum, c, passed):
+    """Give c its share of Σ ω c, for all rounds since it was set."""
     for q in range(len(c)):
-        S.c_sum[q, j] += (weight - since[j]) * c[q, j]
-    since[j] = weight
+        c_sum[q] += passed * c[q]
+
+
+@plain(forceinline=True)
+def _line_8_of_sum(norm, alpha, c_sum, g, k_xx, j, k, s, a, u):
+    """‖g‖² and α of all kernels after g -= s k(x, ·), and the share of u."""
+    size = a * abs(s)
+    for q in range(len(norm)):
+        u[q, k, j] = -s * c_sum[q]
+        g_norm_sq = norm[q] + s * (s * k_xx[q, k] - 2.0 * g[q, j, k])
+        norm[q] = 0.0 if g_norm_sq < 0.0 else g_norm_sq
+        alpha[q] += size * sqrt(k_xx[q, k])
 
 
 @plain
-def _move(values, j, k, m, s, a, S, u):
-    """Line 8 of round k for output j, at the rest of the block too; its share of u."""
-    g, K, k_xx = values
+def _move(values, j, k, m, s):
+    """Line 8 of round k for output j, at the rest of the block."""
+    g, K, _ = values
+    first = (k + 1) // LANES * LANES  # whole vectors: g of rounds before is not needed any more
     for q in range(len(g)):
-        u[q, k, j] = -s * S.c_sum[q, j]
-        line_8(S, q, j, s, g[q, j, k], k_xx[q, k], a)
-        _add_scaled(g[q, j, k + 1 : m], -s, K[q, k, k + 1 : m])
+        _add_scaled(g[q, j, first:m], -s, K[q, k, first:m])
 
 
 @plain
-def _clear(u, m):
-    """Zeros for m rounds."""
-    for q in range(len(u)):
-        for k in range(m):
-            for j in range(u.shape[2]):
-                u[q, k, j] = 0.0
-
-
-@helper
-def play(values, m, rounds, first, rule, S, coef, u, P):
+def play(values, m, rounds, first, rule, timed, S, coef, u, P, work):
     """Play m rounds from the first on, given g of their rows before and their kernel values.
 
-    While an output has no gradient, neither its g nor its c changes: its predictions for the rest of
-    the block are known, and its share of Σ ω c is added when it moves next.
+    `u` is set where a round has a gradient. While an output has no gradient, neither its g nor its c
+    changes: its predictions for the rest of the block are known, and its share of Σ ω c is added when
+    it moves next.
     """
-    g, J = values.g, P.shape[1]
-    outputs, c, p = np.empty((4, J)), np.zeros((len(g), J)), np.empty((J, m))
-    z, s, since, known = outputs[0], outputs[1], outputs[2], outputs[3]
-    timed = _changes_in_time(rule.potential)
-    since[:], known[:] = S.weight[0, 0], 0.0  # rounds up to which predictions are known
-    _clear(u, m)
+    g, k_xx, J, p = values.g, values.k_xx, P.shape[1], work.p
+    norm, alpha = work.scalars[NORM], work.scalars[ALPHA]
+    c_sum, c = work.scalars[C_SUM], work.scalars[C]
+    z, s, since, known = work.outputs[0], work.outputs[1], work.outputs[2], work.outputs[3]
+    _take_up(S, work.scalars)
+    for j in range(J):
+        since[j], known[j] = S.weight[0, 0], 0.0  # rounds up to which predictions are known
     for k in range(m):
         n = first + k
         for j in range(J):
             if known[j] <= k:
-                p[j, k] = _lines_4_to_6(rule, S, g, j, k, c)
+                call_potentials(rule.potential, norm[j], alpha[j], S.t[0, 0], rule.b, c[j])  # line 4
+                p[j, k] = _lines_5_and_6(c[j], g, j, k)
             P[n, j] += p[j, k]
         tick(S, rounds.r[n], rule.power)
         gradients(rounds, rule, n, P, z, s)
         for j in range(J):
             coef[k, j] = -s[j]
             if timed or s[j] != 0.0:
-                _settle_sums(S, j, c, since)
-                known[j] = 0.0
+                _settle_sums(c_sum[j], c[j], S.weight[0, 0] - since[j])
+                since[j], known[j] = S.weight[0, 0], 0.0
             elif known[j] <= k:
-                _lines_5_and_6_later(g, j, k, m, c, p)
+                _lines_5_and_6_later(c[j], g, j, k, m, p)
                 known[j] = m
             if s[j] != 0.0:
-                _move(values, j, k, m, s[j], rule.a, S, u)
+                _line_8_of_sum(norm[j], alpha[j], c_sum[j], g, k_xx, j, k, s[j], rule.a, u)
+                _move(values, j, k, m, s[j])
     for j in range(J):
-        _settle_sums(S, j, c, since)
+        _settle_sums(c_sum[j], c[j], S.weight[0, 0] - since[j])
+    _put_back(work.scalars, S)
 
 
-@loop(lambda data: types.void(block_values, rounds, plugs, scalars, matrix, cube, matrix))
-def learn_dual(values, rounds, rule, S, coef, u, P):
+@loop(lambda data: types.void(block_values, rounds, plugs, scalars, matrix, cube, matrix, desk))
+def learn_dual(values, rounds, rule, S, coef, u, P, work):
     """Play a block of rounds.
 
     The rounds' coefficients -s_t go to `coef`, their share of u to `u`; who stores them does not
     matter here. All kernels q learn from one s_t, taken at the sum of their predictions, each with
     its own b[q].
     """
-    play(values, len(rounds.r), rounds, 0, rule, S, coef, u, P)
+    timed = changes_in_time(rule, work)
+    play(values, len(rounds.r), rounds, 0, rule, timed, S, coef, u, P, work)
 
 
 # What a coordinate remembers, in one cache line: its weight w, θ = Σ -s x, G = Σ |s x|, its unit m
@@ -241,7 +293,6 @@ def learn_dual(values, rounds, rule, S, coef, u, P):
 # last field is used by one coordinate alone, the constant: Σ r k, with k the entries of a row.
 W, THETA, G_SUM, M, INVERSE_M, W_SUM, SEEN, ENTRIES, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
-LANES = 8  # coordinates whose weights are computed at once
 LARGE = 2**13  # coordinates that do not fit into a core's own cache
 
 # How b_t of a coordinate grows: not at all, with √(2α), with √(2α/k), or with √G in the feature's

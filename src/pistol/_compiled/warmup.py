@@ -18,7 +18,7 @@ from ..losses import LOSSES
 from ..potentials import POTENTIALS
 from . import loops
 from .cache import INTERPRETED, PACKAGE, STAMPED, folders
-from .plugs import address, comparison
+from .plugs import address, comparison, potentials
 from .types import LOOPS
 
 # Compiles every n-th piece of code from the i-th on.
@@ -91,6 +91,7 @@ def _pieces() -> list[Callable[[], Any]]:
             pieces.append(partial(function, 1.0, 0.5, 0.5))  # Python calls some of them too
     for potential in POTENTIALS.values():
         pieces.append(partial(address, potential, 4))
+        pieces.append(partial(potentials, potential))
         pieces.append(partial(potential, 1.0, 1.0, 1.0, 1.0))
     pieces.append(partial(comparison, loops.compare))
     return pieces

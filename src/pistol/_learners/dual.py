@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.loops import learn_dual
+from .._compiled.loops import Desk, learn_dual
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.tiles import BLOCK, kernel_values, scores
@@ -169,8 +169,8 @@ class Dual:
             G = np.ascontiguousarray(G[:, : self.outputs])
         coef, u = np.zeros((m, self.outputs)), np.zeros((Q, m, self.outputs))
         S = Scalars(*(x.copy() for x in self.S))
-        plugs = self.rule.plugs(self.outputs, self.rule.shares(self.kernels))
-        learn_dual(BlockValues(G, K, k_xx), rounds, plugs, S, coef, u, P)
+        plugs = self.rule.plugs_of_sum(self.outputs, self.rule.shares(self.kernels))
+        learn_dual(BlockValues(G, K, k_xx), rounds, plugs, S, coef, u, P, Desk.of(Q, self.outputs, m))
         if full:
             self.project(found, coef, u)
         elif (fits := self._room(rounds.order, place, coef)) < m:

@@ -34,7 +34,7 @@ from .._compiled.events import (
     B,
     L,
 )
-from .._compiled.loops import FIELDS, learn_dual
+from .._compiled.loops import FIELDS, Desk, learn_dual
 from .._compiled.plugs import address
 from .._compiled.rows import Block, manhattan, sq_norms
 from .._compiled.threads import one_blas_thread, workers
@@ -242,9 +242,9 @@ class KernelEvents:
         coef, u, P = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros((1, 1))
         S = Scalars(*(scalar.copy() for scalar in learner.S))
         rounds = Rounds.of(np.array([[y]], np.float64), *self._round)
-        plugs = rule.plugs(1, rule.shares(learner.kernels))
+        plugs = rule.plugs_of_sum(1, rule.shares(learner.kernels))
         values = BlockValues(np.full((1, 1, 1), g_x), K[None], k_xx[None])
-        learn_dual(values, rounds, plugs, S, coef, u, P)
+        learn_dual(values, rounds, plugs, S, coef, u, P, Desk.of(1, 1, 1))
         self._keep(X, x_sq, coef, u, S, features if full else None)
         return float(P[0, 0])
 

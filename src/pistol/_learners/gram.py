@@ -241,7 +241,7 @@ class GramRun:
         self.Z, self.ids, self.n_jobs = Z, ids, n_jobs
         self.values, n = gram.values(kernels), len(gram.learned)
         self.S = rule.scalars(len(kernels), outputs)
-        self.plugs = rule.plugs(outputs, rule.shares(kernels))
+        self.plugs = rule.plugs_of_sum(outputs, rule.shares(kernels))
         self.g = np.zeros((len(kernels), outputs, n), gram.matrices.dtype)
         self.space = Workspace.of(self.g)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))

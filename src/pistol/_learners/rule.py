@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled import loops as _loops
-from .._compiled.plugs import address, comparison
+from .._compiled.plugs import address, comparison, potentials
 from .._compiled.types import Array, Plugs, Scalars, read_only
 from ..kernels import Kernel
 from ..losses import Loss
@@ -32,9 +32,13 @@ class Rule:
     b: float
     average: str | None
 
-    def plugs(self, outputs: int, b: Array | None = None) -> Plugs:
-        """This rule for a learner of so many outputs, with the b of each kernel."""
-        return self._plugs(outputs, b, address(self._c, 4), 0)
+    def plugs(self, outputs: int) -> Plugs:
+        """This rule for one vector per output."""
+        return self._plugs(outputs, None, address(self._c, 4), 0)
+
+    def plugs_of_sum(self, outputs: int, b: Array) -> Plugs:
+        """The same for a sum of kernels, with the b of each: c of all kernels is computed at once."""
+        return self._plugs(outputs, b, potentials(self._c), 0)
 
     def plugs_per_coordinate(self, outputs: int) -> Plugs:
         """The same for one learner per coordinate: all it needs of the potential is how b_t grows."""
