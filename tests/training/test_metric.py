@@ -16,7 +16,7 @@ from pistol._data.scaling import Unscaled
 from pistol._data.steps import Stepped
 from pistol._learners import Rule
 from pistol._training import batch, families, kernel_family, metric
-from pistol._training.metric import Ways, leading
+from pistol._training.metric import Ways
 from pistol._training.race import Contest, Folds
 from pistol.losses import REGRESSION_LOSSES
 
@@ -187,15 +187,17 @@ def test_steps_are_found():
     assert isinstance(scaler, Stepped)
 
 
-def test_the_scout_looks_for_metrics_alone_and_the_leaders_join_it(found):
+def test_the_scout_looks_for_metrics_alone_and_the_others_join_it_where_it_did_best(found):
     """Kernel values of all candidates in all metrics would take most of the time of a fit."""
     X, y = product(n=200, useless=6)
-    seen = found(PistolRegressor(random_state=0, n_jobs=1), X, y)
-    first = next(level for _, level in seen)
-    assert len(first.racers) == 5
-    numbers = {one.number for _, level in seen if level.weights is not None for one in level.racers}
-    assert kernel_family.KernelFamily.scout in numbers
-    assert numbers <= {kernel_family.KernelFamily.scout, *leading(first.racers)}
+    seen = [level for _, level in found(PistolRegressor(random_state=0, n_jobs=1), X, y)]
+    alone = [level for level in seen if len(level.racers) == 1]
+    joined = [level for level in seen if len(level.racers) > 1]
+    assert {level.best.number for level in alone} == {kernel_family.KernelFamily.scout}
+    assert {one.number for level in joined for one in level.racers} == set(range(5))
+    least = min(alone, key=lambda level: level.best.best)
+    assert all(level.scaler is least.scaler for level in joined)
+    assert all(level.weights is least.weights for level in joined)
 
 
 def test_losses_within_a_share_of_the_least():

@@ -124,7 +124,7 @@ def test_a_sample_learns_two_thirds_and_holds_out_as_many_rounds_as_there_are(n)
         race = plan.trial or plan.race
         if race is not None and race.sample:
             held_out = race.sample - race.learned
-            assert race.share == held_out / race.sample
+            assert race.share == pytest.approx(held_out / race.sample)
             assert race.learned == pytest.approx(limits.sample * 2 / 3, abs=1)
             assert held_out == min(limits.sample, n - race.learned)
             assert held_out >= n / 3 or held_out == limits.sample

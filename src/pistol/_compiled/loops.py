@@ -255,7 +255,9 @@ def play(values, m, rounds, first, rule, timed, S, coef, u, P, work):
         n = first + k
         for j in range(J):
             if known[j] <= k:
-                call_potentials(rule.potential, norm[j], alpha[j], S.t[0, 0], rule.b, c[j])  # line 4
+                call_potentials(
+                    rule.potential, norm[j], alpha[j], S.t[0, 0], rule.b, c[j]
+                )  # line 4
                 p[j, k] = _lines_5_and_6(c[j], g, j, k)
             P[n, j] += p[j, k]
         tick(S, rounds.r[n], rule.power)

@@ -170,7 +170,9 @@ class Dual:
         coef, u = np.zeros((m, self.outputs)), np.zeros((Q, m, self.outputs))
         S = Scalars(*(x.copy() for x in self.S))
         plugs = self.rule.plugs_of_sum(self.outputs, self.rule.shares(self.kernels))
-        learn_dual(BlockValues(G, K, k_xx), rounds, plugs, S, coef, u, P, Desk.of(Q, self.outputs, m))
+        learn_dual(
+            BlockValues(G, K, k_xx), rounds, plugs, S, coef, u, P, Desk.of(Q, self.outputs, m)
+        )
         if full:
             self.project(found, coef, u)
         elif (fits := self._room(rounds.order, place, coef)) < m:

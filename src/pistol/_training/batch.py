@@ -220,8 +220,15 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
         )
     learners = [run.learner() for run in more]
     T = task.temperature(best.held_out, read_only(data.Y[rounds.rows]), folds.counted)
-    fitted = replace(_so_far(work, level, rule), learners=learners, scaler=scaler)
-    fitted = replace(fitted, temperature=T, held_out_error=_error_of(work, ways, best))
+    fitted = replace(
+        work.blank,
+        learners=learners,
+        scaler=scaler,
+        passes=best.passes,
+        online=_online(work, best, rule),
+        temperature=T,
+        held_out_error=_error_of(work, ways, best),
+    )
     return Chosen(best.number, leading(level.racers), candidate, fitted)
 
 
@@ -238,7 +245,7 @@ def _so_far(work: Work, level: Level, rule: Rule) -> Fitted:
     online = _online(work, level.best, rule)
     return replace(
         work.blank,
-        learners=level.best.learners()[:1],
+        learners=[level.best.learner()],
         scaler=level.metric(0),
         passes=level.best.passes,
         online=online,

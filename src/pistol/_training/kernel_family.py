@@ -158,7 +158,7 @@ class KernelFamily:
         if not self.auto:
             return {0: self.usual(Z, weight, scaler)}
         square, features = typical_square(Z, weight), self._varying(scaler)
-        some = range(len(SUMS)) if numbers is None else numbers
+        some = self.numbers if numbers is None else numbers
         return {number: SUMS[number].kernels(square, features) for number in some}
 
     def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
@@ -207,6 +207,7 @@ class KernelFamily:
         """The family for rows whose scaling and metric are chosen already."""
         return replace(self, metric=False, scaling="robust")
 
+    numbers: ClassVar[range] = range(len(SUMS))  # of the candidates
     scout: ClassVar[int] = SUMS.index(MIXED)
 
     def metrics(self, Z: Any) -> int:

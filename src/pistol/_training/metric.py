@@ -3,8 +3,8 @@
 Features in which f is steep get a larger weight, others a smaller one. Each fold learns its metric from
 the rows that it learns from, so that its held-out rows can tell whether the metric helps.
 
-All candidates race once, in the first scaling. One of them, the scout, then looks for scalings and
-metrics alone, and those that lead the race join it where it has found the best.
+One of the candidates, the scout, looks for scalings and metrics alone. The others join it in the best
+that it has found.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ SHORT = 8  # passes of a race while metrics are learned, and of the candidate th
 FOLDS = 3  # of the race on recent rows of a stream
 # After so many metrics a scaling drops out if its loss is larger than the least by this share.
 BEHIND = (0.5, 0.05, 0.02)
-CLOSE = 0.05  # by this share losses may be larger for more candidates, and for more passes
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
-LEADING = 2  # candidates of the first race that join the scout
-SAMPLE = 128  # rounds at which gradients are looked at
+LEADING = 2  # candidates of a race on a sample that race on all rows
+SAMPLE = (
+    128  # rounds at which gradients are looked at; fewer with several outputs, each of which tells
+)
 
 
 class Level(NamedTuple):
@@ -84,14 +85,17 @@ class Ways(NamedTuple):
         """Passes of all races but the last."""
         return min(self.most, SHORT) if self.several else self.most
 
-    def first(self) -> Iterator[list[Level]]:
-        """A race of all candidates in the first scaling, and the scout alone in the others."""
-        start = Level.unlearned(self.scalers[0], self.data)
-        entries = [(start, self.numbers)]
-        for scaler in self.scalers[1:]:
-            data = self.data._replace(X=onwards(self.data.X, start.scaler, scaler))
-            entries.append((Level.unlearned(scaler, data), [self.family.scout]))
-        return self.raced(entries)
+    def scouts(self) -> Iterator[list[Level]]:
+        """The scout alone in every scaling."""
+        entries = []
+        for scaler in self.scalers:
+            X = onwards(self.data.X, self.scalers[0], scaler)
+            entries.append(Level.unlearned(scaler, self.data._replace(X=X)))
+        return self.raced([(level, [self.family.scout]) for level in entries])
+
+    def every(self) -> Iterator[list[Level]]:
+        """All candidates in the first scaling."""
+        return self.raced([(Level.unlearned(self.scalers[0], self.data), self.numbers)])
 
     def raced(self, entries: Sequence[tuple[Level, list[int] | None]]) -> Iterator[list[Level]]:
         """Short races beside each other, of these candidates in the scaling and metric of a level."""
@@ -103,21 +107,17 @@ class Ways(NamedTuple):
                 for level, best, racing in zip(levels, leaders, racers, strict=True)
             ]
 
-    def joined(self, levels: list[Level], numbers: Sequence[int]) -> Iterator[list[Level]]:
-        """The levels with these candidates, too."""
-        new = [sorted(set(numbers) - {one.number for one in level.racers}) for level in levels]
-        at = [i for i, some in enumerate(new) if some]
-        for more in self.raced([(levels[i], new[i]) for i in at]):
-            both = list(levels)
-            for i, found in zip(at, more, strict=True):
-                best = min(levels[i].best, found.best, key=lambda racer: racer.best)
-                both[i] = levels[i]._replace(best=best, racers=[*levels[i].racers, *found.racers])
-            yield both
+    def joined(self, level: Level) -> Iterator[Level]:
+        """A level with all candidates, not the scout alone."""
+        others = [number for number in self.family.numbers if number != self.family.scout]
+        for (found,) in self.raced([(level, others)]):
+            best = min(level.best, found.best, key=lambda racer: racer.best)
+            yield level._replace(best=best, racers=[*level.racers, *found.racers])
 
-    def longer(self, levels: list[Level]) -> Iterator[list[Level]]:
+    def longer(self, level: Level) -> Iterator[Level]:
         """More passes."""
-        for leaders in self.contest.races([level.racers for level in levels], self.most):
-            yield [level._replace(best=best) for level, best in zip(levels, leaders, strict=True)]
+        for best in self.contest.race(level.racers, self.most):
+            yield level._replace(best=best)
 
 
 class Way(NamedTuple):
@@ -131,31 +131,25 @@ class Way(NamedTuple):
 
 
 def levels(ways: Ways) -> Iterator[Level]:
-    """A race, scalings and metrics that the scout finds, and longer races; yields the best so far."""
-    for plain, *others in ways.first():
-        yield min([plain, *others], key=_loss)
-    tops = [plain]
-    if ways.several:
-        for found in _scouted(ways, plain, others):
-            yield min([plain, *(way.best for way in found)], key=_loss)
-        near = [found[i].best for i in _within(CLOSE, [way.loss for way in found])]
-        tops += [level for level in near if level is not plain]
-        del found, near, others  # the kernel values of those that drop out are not needed any more
-        joining = ways.joined(tops, leading(plain.racers))
-        for tops in joining:
-            yield min(tops, key=_loss)
-    tops = sorted([tops[i] for i in _within(CLOSE, list(map(_loss, tops)))], key=_loss)[:2]
-    for longer in ways.longer(tops):
-        yield min(longer, key=_loss)
+    """Scalings and metrics that the scout finds, and races there; yields the best so far."""
+    if not ways.several:
+        for (level,) in ways.every():
+            yield level
+        return
+    for found in _scouted(ways):
+        yield min((way.best for way in found), key=_loss)
+    top = min((way.best for way in found), key=_loss)
+    del found  # the kernel values of those that drop out are not needed any more
+    for every in ways.joined(top):
+        yield every
+    yield from ways.longer(every)
 
 
-def _scouted(ways: Ways, plain: Level, others: list[Level]) -> Iterator[list[Way]]:
+def _scouted(ways: Ways) -> Iterator[list[Way]]:
     """What the scout finds in each scaling, metric after metric."""
-    scout = next(racer for racer in plain.racers if racer.number == ways.family.scout)
-    _warm(ways.contest, [scout])
-    found = [Way(plain, scout.best, scout)]
-    found += [Way(level, level.best.best, level.best) for level in others]
-    yield found
+    for plain in ways.scouts():
+        found = [Way(level, level.best.best, level.best) for level in plain]
+        yield found
     for number in range(ways.metrics):
         share = BEHIND[min(number, len(BEHIND) - 1)]
         near = _within(share, [way.loss for way in found])
@@ -259,7 +253,7 @@ def _weights_of(ways: Ways, way: Way, fold: int, run: Any) -> Array:
     """The metric that a run of the scout suggests."""
     folds, family = ways.contest.folds, ways.family
     rounds, at = folds.rounds, folds.learned[fold]
-    n = min(len(at), SAMPLE)
+    n = min(len(at), int(SAMPLE / run.outputs**0.5))
     at = at[np.arange(n) * len(at) // max(n, 1)]
     Z, r = run.Z[rounds.rows[at]], rounds.r[at]
     squares = family.pooled(mean_squares(run.expansion(), Z, r), Z, r, way.best.scaler)

@@ -22,7 +22,7 @@ from .._learners import Chunk, Learner
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
 LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
-SURVIVORS = {2: 4, 4: 3, 8: 2, 16: 1}  # after so many passes only the best so many candidates go on
+SURVIVORS = {2: 3, 4: 2, 16: 1}  # after so many passes only the best so many candidates go on
 
 
 class Run(Protocol):
@@ -124,7 +124,7 @@ class Racer:
     best: float = np.inf
     passes: int = 0  # when it did best
     done: int = 0  # so far
-    kept: list[Any] = field(default_factory=list)
+    kept: Any = None  # what the first fold had learned then
     held_out: Array = field(default_factory=lambda: np.empty(0))  # scores of held-out rounds
     first: list[Chunk] = field(default_factory=list)  # first passes, one per fold
     idle: int = 0  # doublings that brought nothing
@@ -135,9 +135,9 @@ class Racer:
         """Whether more passes may bring more."""
         return not self.still and self.idle < (2 if self.done <= EARLY else 1)
 
-    def learners(self) -> list[Learner]:
-        """What it had learned when it did best, one learner per fold."""
-        return [run.learner(kept) for run, kept in zip(self.runs, self.kept, strict=True)]
+    def learner(self) -> Learner:
+        """What the first fold had learned when the candidate did best."""
+        return self.runs[0].learner(self.kept)
 
 
 def assign_folds(copy_of: Array, groups: Array, r: Array, share: float) -> Array:
@@ -259,4 +259,4 @@ def _judge(racer: Racer, results: list[_Learned], folds: Folds, loss: Any, mark:
     racer.still = not any(result.moved for result in results)
     if value < racer.best:
         racer.best, racer.passes, racer.held_out = value, mark, scores
-        racer.kept = [run.snapshot() for run in racer.runs]
+        racer.kept = racer.runs[0].snapshot()
