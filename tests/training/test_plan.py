@@ -68,11 +68,12 @@ def test_the_documentations_table_is_the_plan():
 
 
 def test_the_table_of_linear_estimators_is_the_plan():
-    few, some, many, more, wide = read_table(LINEAR_HEADER)
-    for row in (few, some):
+    few, several, some, many, more, wide = read_table(LINEAR_HEADER)
+    for row in (few, several, some):
         race = auto(number(row[0]), LINEAR).race
         assert race is not None
-        expected = [str(race.folds), f"1/{race.folds}", str(race.full), f"at most {race.most}"]
+        share = f"1/{round(1 / race.share)}"
+        expected = [str(race.folds), share, str(race.full), f"at most {race.most}"]
         assert row[1:] == expected
         assert auto(number(row[0]) + 1, LINEAR) != auto(number(row[0]), LINEAR)
     plan = auto(number(some[0]) + 1, LINEAR)
@@ -105,7 +106,9 @@ def test_many_rounds():
     assert auto(10_000, ONE).passes == 5
     assert auto(10**6, ONE).passes == 1
     assert auto(4097, GRAM) == Plan(None, 1, 1)
-    assert auto(30_000, LINEAR).race == Race(3, 64, 1)
+    assert auto(2048, LINEAR).race == Race(3, 64, 1)
+    assert auto(30_000, LINEAR).race == Race(1, 64, 1)
+    assert make_plan(30_000, "auto", 4, LINEAR).race == Race(4, 64, 4)
     assert auto(30_001, LINEAR) == Plan(Race(1, 4, 0, 5462 + 8192, 5462), 1, 4)
     assert auto(200_001, LINEAR) == Plan(None, 1, 1)
 

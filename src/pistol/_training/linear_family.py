@@ -40,10 +40,10 @@ class LinearFamily:
 
     @property
     def limits(self) -> Limits:
-        """Rows are cheap; learners with very many features are large."""
+        """Rows are cheap; learners with very many features are large. The race chooses passes alone."""
         return Limits(
             few=30_000, sample=8192, most_repeats=4, repeated=400_000, only_passes=True,
-            wide=100_000, wide_passes=8, full=1,
+            wide=100_000, wide_passes=8, full=1, single=2048,
         )  # fmt: skip
 
     def check(self, X: Any, own: slice | None) -> None:

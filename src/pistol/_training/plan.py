@@ -30,6 +30,7 @@ class Limits(NamedTuple):
     trial: bool = False  # whether such a sample chooses scaling and metric for fewer rounds, too
     folds: int = SOME_FOLDS  # of a race on more rounds than SOME …
     full: int = SOME_FULL  # … and the shuffled orders that follow it
+    single: int = 2**62  # rounds beyond which a single fold is enough
 
 
 class Race(NamedTuple):
@@ -109,6 +110,7 @@ def _race_on_sample(rounds: int, sample: int, limits: Limits) -> Race:
 def _race(rounds: int, limits: Limits, orders: int | None) -> Race:
     some = rounds > SOME
     folds, full = (limits.folds, limits.full) if some else (FOLDS, FULL)
+    folds = folds if rounds <= limits.single else 1
     if orders is not None:
         folds, full = orders, orders
     return Race(folds, SOME_PASSES if some else MOST_PASSES, full)
