@@ -105,6 +105,73 @@ def fourth_powers(v, w, y, z):
         z[i] = fourth_power(x, least)
 
 
+@plain(forceinline=True, fastmath={"contract"})
+def _sum_of_powers(x, c, least):
+    """c₀x + c₁x⁴ + c₂x¹⁶ + c₃x⁶⁴."""
+    x_4 = fourth_power(x, least)
+    x_16 = fourth_power(x_4, least)
+    return (c[0] * x + c[1] * x_4) + (c[2] * x_16 + c[3] * fourth_power(x_16, least))
+
+
+@plain(fastmath={"contract"})
+def _add_polynomial(k, size, shrunk, c, g):
+    """g += c₀ + c₁x + c₂x² + c₃x³, with x = size · shrunk · k."""
+    for i in range(len(k)):
+        x = k[i] * size * shrunk[i]
+        g[i] += c[0] + x * (c[1] + x * (c[2] + x * c[3]))
+
+
+@plain(fastmath={"contract"})
+def _add_gaussians(k, s, a_sq, gamma, c, g):
+    """g += the sum of a Gaussian and its powers."""
+    zero, least = k.dtype.type(0.0), k.dtype.type(LEAST)
+    for i in range(len(k)):
+        g[i] += _sum_of_powers(gaussian_value(k[i], s, a_sq[i], gamma, zero), c, least)
+
+
+@plain(fastmath={"contract"})
+def _add_exponentials(k, s, a_sq, gamma, c, g):
+    """g += the sum of an exponential of the distance and its powers."""
+    zero, near, least = k.dtype.type(0.0), grain(k), k.dtype.type(LEAST)
+    for i in range(len(k)):
+        g[i] += _sum_of_powers(exponential_value(k[i], s, a_sq[i], gamma, zero, near), c, least)
+
+
+@plain
+def _add_row(k, s, a_sq, kinds, theta, shrunk, coef, g):
+    """What one support row adds to the predictions of one output: no value leaves the registers."""
+    for group in range(len(kinds)):
+        gamma, most, at = theta[group, 0], theta[group, 2], FOUR * group
+        c = coef[at], coef[at + 1], coef[at + 2], coef[at + 3]
+        if kinds[group] == POLYNOMIAL:
+            size = gamma * (np.sqrt(most / s) if s > most else k.dtype.type(1.0))
+            _add_polynomial(k, size, shrunk[group], c, g)
+        elif kinds[group] == GAUSSIAN:
+            _add_gaussians(k, s, a_sq, gamma, c, g)
+        else:
+            _add_exponentials(k, s, a_sq, gamma, c, g)
+
+
+@plain
+def _add_row_to_several(k, s, a_sq, kinds, theta, shrunk, coef, lines, G):
+    """The same for several outputs, which share the values."""
+    for group in range(len(kinds)):
+        gamma, most, at = theta[group, 0], theta[group, 2], FOUR * group
+        v, w, y, z = lines[at], lines[at + 1], lines[at + 2], lines[at + 3]
+        if kinds[group] == POLYNOMIAL:  # the power of zero is there
+            size = gamma * (np.sqrt(most / s) if s > most else k.dtype.type(1.0))
+            _powers(k, size, shrunk[group], w, y, z)
+        elif kinds[group] == GAUSSIAN:
+            _gaussian(k, s, a_sq, gamma, v)
+            fourth_powers(v, w, y, z)
+        else:
+            _exponential(k, s, a_sq, gamma, v)
+            fourth_powers(v, w, y, z)
+        for j in range(len(G)):
+            c = coef[j, at : at + FOUR]
+            add_four(v, w, y, z, c[0], c[1], c[2], c[3], G[j])
+
+
 def _signature(data: Any) -> Any:
     real = from_dtype(np.dtype(data))
     tile, numbers = types.Array(real, 2, "C"), types.Array(real, 1, "C", readonly=True)
@@ -123,18 +190,7 @@ def expand_tile(K, s_sq, a_sq, kinds, theta, coef, G):
         for i in range(m):
             shrunk[group, i] = np.sqrt(most / a_sq[i]) if a_sq[i] > most else one
     for n in range(len(K)):
-        for group in range(len(kinds)):
-            gamma, most, at, s = theta[group, 0], theta[group, 2], FOUR * group, s_sq[n]
-            v, w, y, z = lines[at], lines[at + 1], lines[at + 2], lines[at + 3]
-            if kinds[group] == POLYNOMIAL:  # the power of zero is there
-                size = gamma * (np.sqrt(most / s) if s > most else one)
-                _powers(K[n], size, shrunk[group], w, y, z)
-            elif kinds[group] == GAUSSIAN:
-                _gaussian(K[n], s, a_sq, gamma, v)
-                fourth_powers(v, w, y, z)
-            else:
-                _exponential(K[n], s, a_sq, gamma, v)
-                fourth_powers(v, w, y, z)
-            for j in range(len(G)):
-                c = coef[n, j, at : at + FOUR]
-                add_four(v, w, y, z, c[0], c[1], c[2], c[3], G[j])
+        if len(G) == 1:
+            _add_row(K[n], s_sq[n], a_sq, kinds, theta, shrunk, coef[n, 0], G[0])
+        else:
+            _add_row_to_several(K[n], s_sq[n], a_sq, kinds, theta, shrunk, coef[n], lines, G)
