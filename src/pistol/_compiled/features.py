@@ -115,10 +115,10 @@ def first_from(cols, feature):
 
 @helper(inline="always")
 def some_of(X, i, first, last):
-    """The entries of row i that are of features first to last: columns, values, and the first one."""
+    """The entries of row i that are of features first to last: columns and values."""
     cols, vals = row(X, i)
     lo, hi = first_from(cols, first), first_from(cols, last)
-    return cols[lo:hi], vals[lo:hi], lo
+    return cols[lo:hi], vals[lo:hi]
 
 
 @loop(lambda data: types.void(rows_type(data), numbers, _floats, types.int64, types.int64))
@@ -132,9 +132,9 @@ def describe(X, weight, F, first, last):
 def _describe(X, weight, F, first, last):
     """The same, if there are rows: without references to the views that are made of each."""
     counted = 0
-    cols, vals, _ = some_of(X, 0, first, last)
+    cols, vals = some_of(X, 0, first, last)
     for i in range(len(weight)):
-        later, values, _ = some_of(X, min(i + 1, len(weight) - 1), first, last)
+        later, values = some_of(X, min(i + 1, len(weight) - 1), first, last)
         if weight[i] > 0.0:
             if counted == 0:
                 _begin(F, cols, vals)
@@ -218,28 +218,27 @@ def _coarse(x, start, per_way, key):
     )
 )
 def look_again(X, F, bits, hashes, first, last):
-    """Hashes of rows, for features first to last.
+    """Add Σ_j mix(u_j + key of feature j) to the hashes of rows first to last, for places u_j in steps.
 
-    The hash is Σ_j mix(u_j + key of feature j), for places u_j in coarse steps. Zeros of all features
-    are counted by the caller; a stored value takes the place of one.
+    Zeros of all features are counted by the caller; a stored value takes the place of one.
     """
-    if len(hashes) > 0:
+    if first < last:
         _look_again(X, F, bits, hashes, first, last)
 
 
 @plain
 def _look_again(X, F, bits, hashes, first, last):
     """The same, if there are rows: without references to the views that are made of each."""
-    cols, vals, _ = some_of(X, 0, first, last)
-    for i in range(len(hashes)):
-        later, values, _ = some_of(X, min(i + 1, len(hashes) - 1), first, last)
+    cols, vals = row(X, first)
+    for i in range(first, last):
+        later, values = row(X, min(i + 1, last - 1))
         total = _NO
         for n in range(len(cols)):
             ask_for_next(F, later, n)
             f, x = np.uintp(cols[n]), float(vals[n])
             total += _coarse(x, F[f, START], F[f, PER_WAY], bits[f, KEY]) - bits[f, ZERO]
         ask_for_rest(F, later, len(cols))
-        hashes[i] = total
+        hashes[i] += total
         cols, vals = later, values
 
 

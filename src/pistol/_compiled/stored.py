@@ -41,9 +41,9 @@ def measure(X, weight, F, first, last):
 @plain
 def _measure(X, weight, F, first, last):
     """The same, if there are rows: without references to the views that are made of each."""
-    cols, vals, _ = some_of(X, 0, first, last)
+    cols, vals = some_of(X, 0, first, last)
     for i in range(len(weight)):
-        later, values, _ = some_of(X, min(i + 1, len(weight) - 1), first, last)
+        later, values = some_of(X, min(i + 1, len(weight) - 1), first, last)
         if weight[i] > 0.0:
             _measure_row(F, cols, vals, later, weight[i])
         cols, vals = later, values
@@ -63,15 +63,19 @@ def _measure_row(F, cols, vals, later, weight):
     ask_for_rest(F, later, len(cols))
 
 
-@loop(lambda data: types.void(_floats, _floats, _whole, types.uint64, types.int64, types.int64))
+@loop(lambda data: types.int64(_floats, _floats, _whole, types.uint64, types.int64, types.int64))
 def set_bounds(F, B, bits, salt, first, last):
     """What hashes are made of and fences found with, for features first to last.
 
-    The key is the weight of the rows that have the feature. `bits` is the memory of B.
+    The key is the weight of the rows that have the feature. `bits` is the memory of B. How many
+    features may have values beyond their fences is returned.
     """
+    found = 0
     for f in range(np.uintp(first), np.uintp(last)):
         B[f, LOWEST] = _lowest_fence(F, f)
         bits[f, KEY] = mix(((bits_of(F[f, WEIGHT]) + _ROUND) >> _HALF) * salt + salt)
+        found += B[f, LOWEST] < np.inf
+    return found
 
 
 @plain(forceinline=True)

@@ -65,7 +65,7 @@ def within_stored(X: Any, seen: Overview, threads: Workers) -> Any:
     The typical one is the mean magnitude, computed again with values moved to the fences so far. What
     was seen of the features is gone then: the new values may be where it was.
     """
-    found = seen.stored or stored_values(seen.X, seen.weight, threads)
+    found = seen.stored or stored_values(seen.X, seen.weight, threads, hashed=False)
     at = found.large
     if not len(at):
         return X

@@ -69,33 +69,36 @@ def overview(X: Any, weight: Array, threads: Workers, salt: np.uint64 = ODD) -> 
     if wide:
         found = stored_values(X, weight, threads, salt)
         return Overview(X, rows, features, weight, found.F, found.hashes, salt, found)
-    F, parts = aligned_zeros((X.shape[1], FIELDS)), features_of(X, threads)
-    threads.run([partial(describe, rows, weight, F, *part) for part in parts])
+    F = aligned_zeros((X.shape[1], FIELDS))
+    threads.run([partial(describe, rows, weight, F, *part) for part in features_of(X, threads)])
     sums = float(np.count_nonzero(weight)), max(float(weight.sum()), 1e-300)
     keys = partial(set_keys, F, F.view(np.uint64), salt, *sums)
     zeros = threads.run([partial(keys, *part) for part in evenly(X.shape[1], X, threads)])
-    shares = np.zeros((len(parts), len(weight)), np.uint64)
-    task = partial(look_again, rows, F, F.view(np.uint64))
-    each = zip(shares, parts, strict=True)
-    threads.run([partial(task, share, *part) for share, part in each])
-    hashes = shares.sum(axis=0) + np.array(zeros, np.uint64).sum(dtype=np.uint64)
+    hashes = np.full(len(weight), np.array(zeros, np.uint64).sum(dtype=np.uint64))
+    task = partial(look_again, rows, F, F.view(np.uint64), hashes)
+    threads.run([partial(task, *part) for part in evenly(len(weight), X, threads)])
     return Overview(X, rows, features, weight, F, hashes, salt)
 
 
-def stored_values(X: Any, weight: Array, threads: Workers, salt: np.uint64 = ODD) -> Stored:
-    """Two looks at the stored values of sparse rows: magnitudes, then hashes and values far out."""
+def stored_values(
+    X: Any, weight: Array, threads: Workers, salt: np.uint64 = ODD, hashed: bool = True
+) -> Stored:
+    """Two looks at the stored values of sparse rows: magnitudes, then hashes and values far out.
+
+    Without hashes, a single look does where no value is far out.
+    """
     rows, features = as_rows(X), X.shape[1]
     memory = aligned_zeros((features * (stored.FIELDS + stored.NEEDED),))
     F, B = np.split(memory, [features * stored.FIELDS])
     F, B = F.reshape(features, -1), B.reshape(features, -1)
     bits, hashes = B.view(np.uint64), np.zeros(len(weight), np.uint64)
 
-    def measure(first: int, last: int) -> None:
+    def measure(first: int, last: int) -> Any:
         stored.measure(rows, weight, F, first, last)
-        stored.set_bounds(F, B, bits, salt, first, last)
+        return stored.set_bounds(F, B, bits, salt, first, last)
 
-    threads.run([partial(measure, *part) for part in features_of(X, threads)])
-    parts = evenly(len(weight), X, threads)
+    bounds = threads.run([partial(measure, *part) for part in features_of(X, threads)])
+    parts = evenly(len(weight), X, threads) if hashed or sum(bounds) else [(0, 0)]
     rooms = [np.empty(X.nnz, np.int64) for _ in parts]  # what is not touched takes no memory
     task = partial(stored.sum_up, rows, B, bits, hashes)
     each = zip(rooms, parts, strict=True)
