@@ -23,6 +23,7 @@ SAMPLE = 2048  # rounds that the fences are computed from
 TYPICAL = 0.75  # the quantile of the distances from the median that is a typical one
 FAR_OUT = 12.0  # typical distances from the median to a fence; of a normal feature 14 deviations
 AGAIN = 2  # times that the fences of a sparse feature are computed again
+LITTLE = 2.0**-10  # a smaller part of a sum is no difference: too many digits would be lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +75,9 @@ def within_stored(X: Any, seen: Overview, threads: Workers) -> Any:
     values = X.data[at].astype(np.float64)
     total, count = found.F[features, TOTAL], found.F[features, WEIGHT]
     rest = total - np.bincount(each, weight * np.abs(values), len(features))
-    most = rest < 0.5 * total  # a difference would lose digits
-    if most.any():
-        rest = np.where(most, _rest(seen, found, features[most])[features], rest)
+    lost = rest < LITTLE * total
+    if lost.any():
+        rest = np.where(lost, _rest(seen, found, features[lost])[features], rest)
     high = FENCE * (total / count)
     for _ in range(AGAIN):
         near = np.bincount(each, weight * np.minimum(np.abs(values), high[each]), len(features))
