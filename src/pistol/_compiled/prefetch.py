@@ -62,6 +62,14 @@ def ask_for_rows(X, rounds, k):
             prefetch(X.indices, n * X.step)
 
 
+@plain(forceinline=True)
+def ask_for_columns(X, i):
+    """Ask for columns of row i here and there, for a bisection."""
+    if i + 1 < len(X.indptr):
+        for n in range(X.indptr[i], X.indptr[i + 1], 4 * LINE):
+            prefetch(X.indices, n * X.step)
+
+
 @helper(inline="always")
 def ask_for_next(F, later, n):
     """While entry n of a row is used, ask for what a table has on that of a later row."""

@@ -10,7 +10,7 @@ from numba.core import types
 
 from .cache import plain
 from .features import COARSE, ODD, bits_of, fine, mix, more, some_of, whole_steps
-from .prefetch import ask_for_next, ask_for_rest
+from .prefetch import SOON, ask_for_columns, ask_for_next, ask_for_rest
 from .rows import row
 from .types import indices, loop, numbers, rows_type
 
@@ -43,6 +43,7 @@ def _measure(X, weight, F, first, last):
     """The same, if there are rows: without references to the views that are made of each."""
     cols, vals = some_of(X, 0, first, last)
     for i in range(len(weight)):
+        ask_for_columns(X, i + SOON)
         later, values = some_of(X, min(i + 1, len(weight) - 1), first, last)
         if weight[i] > 0.0:
             _measure_row(F, cols, vals, later, weight[i])
@@ -198,6 +199,5 @@ def _fine_sum(cols, vals, F, number, salt):
     for n in range(len(cols)):
         f, x = np.uintp(cols[n]), float(vals[n])
         if x != 0.0:
-            own = mix((np.uint64(number[f]) + _ONE) * salt)
-            total += mix(fine(x / F[f, LARGEST]) * ODD + own)
+            total += mix(fine(x / F[f, LARGEST]) * ODD + (np.uint64(number[f]) + _ONE) * salt)
     return total

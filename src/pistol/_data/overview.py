@@ -40,7 +40,7 @@ class Stored(NamedTuple):
     B: Array  # the same for the second look
     hashes: Array  # Σ_j key of feature j over the stored values of every row; zeros do not count
     large: Array  # where values are stored that may be beyond a fence
-    memory: Array  # that of F and B
+    memory: Array  # that of F and B, and perhaps more
 
 
 class Overview(NamedTuple):
@@ -88,18 +88,17 @@ def stored_values(
     Without hashes, a single look does where no value is far out.
     """
     rows, features = as_rows(X), X.shape[1]
-    memory = aligned_zeros((features * (stored.FIELDS + stored.NEEDED),))
-    F, B = np.split(memory, [features * stored.FIELDS])
-    F, B = F.reshape(features, -1), B.reshape(features, -1)
+    ends = np.cumsum([stored.FIELDS, stored.NEEDED]) * features
+    # if little is missing, there is room for all values later; what is not touched takes no memory
+    memory = aligned_zeros((max(int(ends[1]), min(X.nnz, 2 * int(ends[1]))),))
+    F, B = (part.reshape(features, -1) for part in np.split(memory, ends)[:2])
     bits, hashes = B.view(np.uint64), np.zeros(len(weight), np.uint64)
-
-    def measure(first: int, last: int) -> Any:
-        stored.measure(rows, weight, F, first, last)
-        return stored.set_bounds(F, B, bits, salt, first, last)
-
-    bounds = threads.run([partial(measure, *part) for part in features_of(X, threads)])
+    measure = partial(stored.measure, rows, weight, F)
+    threads.run([partial(measure, *part) for part in features_of(X, threads)])
+    bound = partial(stored.set_bounds, F, B, bits, salt)
+    bounds = threads.run([partial(bound, *part) for part in evenly(features, X, threads)])
     parts = evenly(len(weight), X, threads) if hashed or sum(bounds) else [(0, 0)]
-    rooms = [np.empty(X.nnz, np.int64) for _ in parts]  # what is not touched takes no memory
+    rooms = [np.empty(X.nnz, np.int64) for _ in parts]
     task = partial(stored.sum_up, rows, B, bits, hashes)
     each = zip(rooms, parts, strict=True)
     found = threads.run([partial(task, room, *part) for room, part in each])
