@@ -353,7 +353,7 @@ def _dot_larger(Z, cols, vals, at, weight, growth, a, b, L, lanes):
     A feature that has no weight yet gets none here: `at` keeps the places of the others.
     """
     theta, G, unit, w = lanes[0], lanes[1], lanes[2], lanes[3]
-    p, m = 0.0, 0
+    p, m = 0.0, np.intp(0)  # a plain 0 would have `_weigh` compiled twice
     for k in range(len(at)):
         n = np.uintp(at[k])
         f, size = np.uintp(cols[n]), abs(float(vals[n]))

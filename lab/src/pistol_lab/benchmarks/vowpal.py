@@ -110,7 +110,7 @@ def news(size: Size) -> Result:
 
 
 def _from_cache(passes: int) -> str:
-    """How a pass from the cache is measured: of few passes, the start of a run would be seen as well."""
+    """How a pass from the cache is measured; a few passes would tell little."""
     return (
         f"A pass from the cache: the difference of {passes + 2} and 2 passes, divided by {passes}."
     )
