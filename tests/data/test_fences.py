@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 from pistol._compiled.threads import workers
 from pistol._data import fences
+from pistol._data import overview as module
 from pistol._data.fences import FAR_OUT, fences_of
 from pistol._data.overview import overview
 
@@ -132,7 +133,8 @@ def test_sparse_fences_are_those_of_a_plain_loop(seed, tail, dtype):
     np.testing.assert_allclose(near.toarray(), plainly_within(X, weight).toarray(), rtol=1e-6)
 
 
-def test_used_memory_is_used_again_only_where_it_is_large_enough():
+def test_used_memory_is_used_again_only_where_it_is_large_enough(monkeypatch):
+    monkeypatch.setattr(module, "DENSE", 0)  # so that rows are wide
     rng = np.random.default_rng(0)
     for n in (6, 60):
         X = sp.csr_array(rng.random((n, 7)))
@@ -140,6 +142,7 @@ def test_used_memory_is_used_again_only_where_it_is_large_enough():
         with workers(1) as threads:
             seen = overview(X, np.ones(n), threads)
             near = fences.within_stored(X, seen, threads)
-        assert np.shares_memory(near.data, seen.F) == (X.nnz <= seen.F.size)
+        memory = seen.stored.memory
+        assert np.shares_memory(near.data, memory) == (X.nnz <= len(memory))
         expected = plainly_within(X, np.ones(n)).toarray()
         np.testing.assert_allclose(near.toarray(), expected, rtol=1e-12)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis.strategies import floats, integers, lists
 
 from pistol._compiled.threads import workers
-from pistol._data import ordering, seen
+from pistol._data import ordering, overview, seen
 from pistol._data.ordering import (
     FREE,
     PER_ROW,
@@ -285,6 +285,29 @@ def test_features_that_do_not_occur_change_no_hash(seed):
         assert seen.sparsely_wide(X)
         narrow = content(X, Y, ones)
     assert (narrow == content(X, Y, ones)).all()
+
+
+@given(seed=integers(0, 10**6))
+def test_laws_of_content_hold_for_wide_rows(seed):
+    """Order of rows and features, units, copies; rows that have the same features are told apart."""
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(2.0, size=(40, 12)) * (rng.random((40, 12)) < 0.3)
+    X[:10] = rng.gamma(2.0, size=(10, 12)) * (X[0] > 0)
+    Y, weight = rng.choice([-1.0, 1.0], size=(40, 1)), rng.integers(1, 4, 40).astype(float)
+
+    def played(X, Y, weight):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(overview, "DENSE", 0)
+            hashes = content(sp.csr_array(X), Y, weight)
+        assert len(np.unique(hashes)) == len(np.unique(np.hstack([X, Y]), axis=0))
+        return shuffled(hashes, as_given(weight), seed).rows
+
+    expected = played(X, Y, weight)
+    rows, columns, unit = rng.permutation(40), rng.permutation(12), 2.0 ** rng.integers(-5, 5, 12)
+    assert (rows[played(X[rows], Y[rows], weight[rows])] == expected).all()
+    assert (played(X[:, columns] * unit, Y, weight) == expected).mean() > 0.9
+    copies = np.repeat(np.arange(40), weight.astype(int))
+    assert (copies[played(X[copies], Y[copies], np.ones(len(copies)))] == expected).all()
 
 
 @given(seed=integers(0, 100), n=integers(1, 40))

@@ -7,16 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from pistol._compiled import stored
 from pistol._compiled.features import (
     COARSE,
     FIELDS,
     KEYS,
-    LOWEST,
     ODD,
     PER_WAY,
-    REST,
     START,
-    TOTAL,
     WEIGHT,
     describe,
     first_from,
@@ -27,7 +25,14 @@ from pistol._compiled.types import read_only
 from pistol._data import overview as module
 from pistol._data.duplicates import row_keys
 from pistol._data.ordering import mix
-from pistol._data.overview import evenly, features_of, fine_hashes, overview
+from pistol._data.overview import (
+    coarse_hashes,
+    evenly,
+    features_of,
+    fine_hashes,
+    overview,
+    stored_values,
+)
 
 pytestmark = [
     pytest.mark.interpreted,
@@ -88,7 +93,6 @@ def test_what_is_known_is_what_plain_sums_say(seed, layout):
         expected += mix(np.rint(COARSE * u).astype(np.uint64) * ODD + key)
     assert_array_equal(seen.hashes, expected)
     assert_allclose(F[:, WEIGHT], weight @ (X != 0))
-    assert_allclose(F[:, TOTAL], weight @ np.abs(X))
 
 
 @few
@@ -111,29 +115,101 @@ def test_no_fence_is_below_the_bound(seed, tail):
     X[:, 0] += 100.0
     weight = rng.integers(1, 4, 60).astype(float)
     rows = sp.csr_array(X)
-    seen, _ = looked_at(rows, weight)
+    with workers(1) as threads:
+        seen = stored_values(rows, read_only(weight), threads)
     high = np.full(8, np.inf)
     for number in range(3):
         high = 4 * (weight @ np.minimum(X, high)) / (weight @ (X > 0))
         if number == 0:
             far = X.max(axis=0) > high
-    lowest = seen.F[:, LOWEST]
+    lowest = seen.B[:, stored.LOWEST]
     assert (lowest[far] <= high[far]).all()
     assert (lowest[~far] == np.inf).all()
     assert_array_equal(seen.large, np.flatnonzero(rows.data > lowest[rows.indices]))
-    assert_allclose(seen.F[:, REST], weight @ np.where(lowest < X, 0.0, X))
+    assert_allclose(seen.F[:, stored.TOTAL], weight @ X)
+    wanted, rest = rng.random(8) < 0.5, np.zeros(8)
+    stored.add_rest(as_rows(rows), read_only(weight), seen.B, wanted, rest)
+    assert_allclose(rest, wanted * (weight @ np.where(lowest < X, 0.0, X)))
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-def test_threads_change_no_bit(layout):
+@pytest.mark.parametrize("most", [0, 4096], ids=["wide", "narrow"])
+def test_threads_change_no_bit(layout, most, monkeypatch):
+    monkeypatch.setattr(module, "DENSE", most)
     X, weight = table(3, n=700)
     X = layout(X)
     first, found = looked_at(X, weight, 1)
     second, again = looked_at(X, weight, 3)
+    assert (first.stored is not None) == (most == 0 and sp.issparse(X))
     assert_array_equal(first.F.view(np.uint64), second.F.view(np.uint64))
     assert_array_equal(first.hashes, second.hashes)
     assert_array_equal(found, again)
-    assert_array_equal(first.large, np.sort(second.large))
+    if first.stored:
+        assert_array_equal(first.stored.B.view(np.uint64), second.stored.B.view(np.uint64))
+        assert_array_equal(first.stored.large, second.stored.large)
+
+
+# Wide sparse rows
+
+
+def wide(rng, n=60, d=12):
+    """Rows of which some agree in all features, or in the features that they have."""
+    X = rng.choice([-1.0, 1.0], (n, d)) * rng.gamma(2.0, size=(n, d)) * (rng.random((n, d)) < 0.3)
+    X[1], X[2:5] = X[0], X[0] * rng.gamma(2.0, size=(3, d))
+    X[5] = -X[0]
+    return X
+
+
+def hashes_of(X, weight):
+    """Hashes of sparse rows as if they were wide: of features, of values in steps, and fine ones."""
+    with workers(1) as threads, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "DENSE", 0)
+        seen = overview(X if sp.issparse(X) else sp.csr_array(X), weight, threads)
+        known = seen, np.arange(len(weight)), threads
+        return np.stack([seen.hashes, coarse_hashes(*known), fine_hashes(*known)])
+
+
+@few
+@given(seed=seeds)
+def test_hashes_of_wide_rows_are_sums_over_values_that_are_not_zero(seed):
+    rng = np.random.default_rng(seed)
+    X, weight = wide(rng), rng.integers(1, 4, 60).astype(float)
+    share, no = weight @ (X != 0), np.uint64(0)
+    steps = (share.view(np.uint64) + np.uint64(2**31)) >> np.uint64(32)
+    keys, has = mix(steps * ODD + ODD), X != 0
+    u = np.rint(COARSE * (abs(X) / np.maximum(abs(X).max(axis=0), 1e-300))).astype(np.uint64)
+    found = hashes_of(X, weight)
+    assert_array_equal(found[0], np.where(has, keys, no).sum(axis=1))
+    assert_array_equal(found[1], np.where(has, mix(u * ODD + keys), no).sum(axis=1))
+
+
+@few
+@given(seed=seeds)
+def test_hashes_of_wide_rows_depend_on_content_alone(seed):
+    rng = np.random.default_rng(seed)
+    X, weight = wide(rng), rng.integers(1, 4, 60).astype(float)
+    expected = hashes_of(X, weight)
+    rows, columns = rng.permutation(60), rng.permutation(12)
+    in_other_units = X * 2.0 ** rng.integers(-9, 9, 12)
+    assert_array_equal(hashes_of(in_other_units[rows], weight[rows]), expected[:, rows])
+    copies = np.repeat(np.arange(60), weight.astype(int))
+    assert_array_equal(hashes_of(X[copies], np.ones(len(copies))), expected[:, copies])
+    turned = X[:, columns] * rng.choice([-1, 1], 12)
+    assert_array_equal(hashes_of(turned, weight)[:2], expected[:2])
+    for found, told in zip(expected[1:], (abs(X), X + 0.0), strict=True):  # signs are in fine ones
+        assert len(np.unique(found)) == len(np.unique(told, axis=0))
+
+
+@few
+@given(seed=seeds)
+def test_stored_zeros_and_rows_of_weight_zero_change_no_hash_of_wide_rows(seed):
+    rng = np.random.default_rng(seed)
+    X, weight = sp.csr_array(wide(rng)), rng.integers(1, 4, 60).astype(float)
+    X.data[::7] = 0.0
+    expected = hashes_of(sp.csr_array(X.toarray()), weight)
+    assert_array_equal(hashes_of(X, weight), expected)
+    more = sp.vstack([X, 1e9 * X[:1]], format="csr")
+    assert_array_equal(hashes_of(more, np.append(weight, 0.0))[:, :-1], expected)
 
 
 @few

@@ -21,19 +21,16 @@ _floats, _whole = types.float64[:, ::1], types.uint64[:, ::1]
 
 # What is known of a feature, in one cache line. First the smallest and the largest value, and that of
 # the first row; then, over values that are not zero, weighted sums of distances from it and of their
-# squares, how many there are, their weights, and the weighted sum of magnitudes. Later, where the
-# range starts and one over the way through it; as whole numbers, the key and what a zero adds to
-# hashes; a bound below all fences, and the sum of magnitudes that are not beyond it.
-LOW, HIGH, BASE, SUM, SQUARES, COUNT, WEIGHT, TOTAL = 0, 1, 2, 3, 4, 5, 6, 7
-START, PER_WAY, KEY, ZERO, LOWEST, REST = 0, 1, 2, 3, 4, 5
+# squares, how many there are, and their weights. Later, where the range starts and one over the way
+# through it; as whole numbers, the key and what a zero adds to hashes.
+LOW, HIGH, BASE, SUM, SQUARES, COUNT, WEIGHT = 0, 1, 2, 3, 4, 5, 6
+START, PER_WAY, KEY, ZERO = 0, 1, 2, 3
 FIELDS = 8
 
 COARSE = 2.0**12  # steps in which the values of a feature are told apart, but for the finest
 KEYS = 2.0**10  # steps in which features are told apart; few, as one that changes changes all rows
 _BESIDE = 2.0**-20  # steps of means begin beside the simple fractions, which rounding would part
 _UPPER = 0.5 + _BESIDE  # a range starts at the other end if the mean is beyond this
-FENCE = 4.0  # mean magnitudes of a sparse feature to its fence
-_MORE = 1.001  # than rounding may take from a mean square
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -77,7 +74,7 @@ more: Any = (lambda x, y: x if x > y else y) if INTERPRETED else _either(">")
 
 
 @helper(inline="always")
-def _mix(x):
+def mix(x):
     """As `_data.ordering.mix`."""
     x = (x ^ (x >> _30)) * _FIRST
     x = (x ^ (x >> _27)) * _SECOND
@@ -85,13 +82,13 @@ def _mix(x):
 
 
 @helper(inline="always")
-def _whole_steps(x):
+def whole_steps(x):
     """The nearest whole number; `rint` takes longer to compile, and a conversion longer to run."""
     return bits_of(x + _WHOLE) - _WHOLE_BITS
 
 
 @helper(inline="always")
-def _fine(u):
+def fine(u):
     """All but the last bits of a place."""
     return (bits_of(u) + _ROUND) >> _REST
 
@@ -117,11 +114,11 @@ def first_from(cols, feature):
 
 
 @helper(inline="always")
-def _some(X, i, first, last):
-    """The entries of row i that are of features first to last: columns, values, and the first one."""
+def some_of(X, i, first, last):
+    """The entries of row i that are of features first to last: columns and values."""
     cols, vals = row(X, i)
     lo, hi = first_from(cols, first), first_from(cols, last)
-    return cols[lo:hi], vals[lo:hi], lo
+    return cols[lo:hi], vals[lo:hi]
 
 
 @loop(lambda data: types.void(rows_type(data), numbers, _floats, types.int64, types.int64))
@@ -135,9 +132,9 @@ def describe(X, weight, F, first, last):
 def _describe(X, weight, F, first, last):
     """The same, if there are rows: without references to the views that are made of each."""
     counted = 0
-    cols, vals, _ = _some(X, 0, first, last)
+    cols, vals = some_of(X, 0, first, last)
     for i in range(len(weight)):
-        later, values, _ = _some(X, min(i + 1, len(weight) - 1), first, last)
+        later, values = some_of(X, min(i + 1, len(weight) - 1), first, last)
         if weight[i] > 0.0:
             if counted == 0:
                 _begin(F, cols, vals)
@@ -168,7 +165,6 @@ def _describe_row(F, cols, vals, later, weight):
             F[f, SQUARES] += share * gap
             F[f, COUNT] += 1.0
             F[f, WEIGHT] += weight
-            F[f, TOTAL] += weight * abs(x)
     ask_for_rest(F, later, len(cols))
 
 
@@ -178,41 +174,19 @@ def place(x, start, per_way):
     return less(more((x - start) * per_way, 0.0), 1.0)
 
 
-@plain(forceinline=True)
-def _lowest_fence(F, f, fence):
-    """A bound below the fences of a feature; infinite where no value is beyond the first of them.
-
-    Of magnitudes m, the first fence is h = fence · mean(m), and the next is the same for
-    magnitudes moved to it. They lose at most m²/4h each, as (m - 2h)² ≥ 0. So the second is not below
-    g = h - fence · mean(m²)/4h, and as min(m, g) ≥ (g/h) min(m, h), the third is not below g²/h.
-    """
-    weight, base = F[f, WEIGHT], F[f, BASE]
-    largest = more(abs(F[f, LOW]), abs(F[f, HIGH]))
-    # so for most; a division takes longer
-    if F[f, TOTAL] == 0.0 or not largest * weight > fence * F[f, TOTAL]:
-        return np.inf
-    high = fence * (F[f, TOTAL] / weight)
-    squares = (F[f, SQUARES] + 2.0 * base * F[f, SUM]) / weight + base * base
-    least = high - _MORE * 0.25 * fence * squares / high
-    return least * (least / high) if least > 0.0 else 0.0
-
-
 @loop(
-    lambda data: types.uint64(
-        _floats, _whole, real, types.uint64, real, real, types.int64, types.int64
-    )
+    lambda data: types.uint64(_floats, _whole, types.uint64, real, real, types.int64, types.int64)
 )
-def set_keys(F, bits, fence, salt, counted, all_weight, first, last):
-    """What hashes are made of and fences found with, for features first to last.
+def set_keys(F, bits, salt, counted, all_weight, first, last):
+    """What hashes are made of, for features first to last.
 
     `counted` rows have a weight. A range starts at the end that is nearer to the mean. The key of a
-    feature is the mean square of places then, in a few steps. A constant feature adds nothing. Fences
-    are at `fence` mean magnitudes. `bits` is the memory of F. The sum of what zeros add to hashes is
-    returned.
+    feature is the mean square of places then, in a few steps. A constant feature adds nothing. `bits`
+    is the memory of F. The sum of what zeros add to hashes is returned.
     """
     zeros, share = _NO, 1.0 / all_weight
     for f in range(np.uintp(first), np.uintp(last)):
-        lowest, start, per_way, key = _lowest_fence(F, f, fence), 0.0, 0.0, _NO
+        start, per_way, key = 0.0, 0.0, _NO
         low, high, base = F[f, LOW], F[f, HIGH], F[f, BASE]
         if F[f, COUNT] < counted:  # some rows have a zero
             low, high = less(low, 0.0), more(high, 0.0)
@@ -224,10 +198,10 @@ def set_keys(F, bits, fence, salt, counted, all_weight, first, last):
             mean, square = at + gap, abs(at * at + 2.0 * at * gap + gap_sq)
             if mean > _UPPER:
                 start, per_way, square = high, -per_way, abs(1.0 - 2.0 * mean + square)
-            key = _mix(_whole_steps(KEYS * square + _BESIDE) * salt + salt)
+            key = mix(whole_steps(KEYS * square + _BESIDE) * salt + salt)
         zero = _coarse(0.0, start, per_way, key)
         zeros += zero
-        F[f, START], F[f, PER_WAY], F[f, LOWEST], F[f, REST] = start, per_way, lowest, 0.0
+        F[f, START], F[f, PER_WAY] = start, per_way
         bits[f, KEY], bits[f, ZERO] = key, zero
     return zeros
 
@@ -235,47 +209,37 @@ def set_keys(F, bits, fence, salt, counted, all_weight, first, last):
 @helper(inline="always")
 def _coarse(x, start, per_way, key):
     """What a value adds to a hash in coarse steps."""
-    return _mix(_whole_steps(COARSE * place(x, start, per_way)) * ODD + key)
+    return mix(whole_steps(COARSE * place(x, start, per_way)) * ODD + key)
 
 
 @loop(
-    lambda data: types.int64(
-        rows_type(data), numbers, _floats, _whole, types.uint64[::1], types.int64[::1],
-        types.int64, types.int64,
+    lambda data: types.void(
+        rows_type(data), _floats, _whole, types.uint64[::1], types.int64, types.int64
     )
-)  # fmt: skip
-def look_again(X, weight, F, bits, hashes, at, first, last):
-    """Hashes of rows and large values, for features first to last.
+)
+def look_again(X, F, bits, hashes, first, last):
+    """Add Σ_j mix(u_j + key of feature j) to the hashes of rows first to last, for places u_j in steps.
 
-    The hash is Σ_j mix(u_j + key of feature j), for places u_j in coarse steps. Zeros of all features
-    are counted by the caller; a stored value takes the place of one. To `at` go the places of stored
-    values that are larger than the bound of their feature; how many there are is returned. The
-    weighted sum of the other magnitudes is left with the feature.
+    Zeros of all features are counted by the caller; a stored value takes the place of one.
     """
-    return _look_again(X, weight, F, bits, hashes, at, first, last) if len(weight) > 0 else 0
+    if first < last:
+        _look_again(X, F, bits, hashes, first, last)
 
 
 @plain
-def _look_again(X, weight, F, bits, hashes, at, first, last):
+def _look_again(X, F, bits, hashes, first, last):
     """The same, if there are rows: without references to the views that are made of each."""
-    found = 0
-    cols, vals, lo = _some(X, 0, first, last)
-    for i in range(len(weight)):
-        later, values, later_lo = _some(X, min(i + 1, len(weight) - 1), first, last)
-        total, begin = _NO, X.indptr[i] + lo
+    cols, vals = row(X, first)
+    for i in range(first, last):
+        later, values = row(X, min(i + 1, last - 1))
+        total = _NO
         for n in range(len(cols)):
             ask_for_next(F, later, n)
             f, x = np.uintp(cols[n]), float(vals[n])
             total += _coarse(x, F[f, START], F[f, PER_WAY], bits[f, KEY]) - bits[f, ZERO]
-            if abs(x) > F[f, LOWEST]:
-                at[found] = begin + n
-                found += 1
-            else:
-                F[f, REST] += weight[i] * abs(x)
         ask_for_rest(F, later, len(cols))
-        hashes[i] = total
-        cols, vals, lo = later, values, later_lo
-    return found
+        hashes[i] += total
+        cols, vals = later, values
 
 
 @loop(
@@ -298,10 +262,10 @@ def fine_zeros(F, number, salt, first, last):
     """What zeros of some features add to fine hashes, apart from what values at the start would."""
     total = _NO
     for f in range(np.uintp(first), np.uintp(last)):  # numbers that might be negative take longer
-        zero = _fine(place(0.0, F[f, START], F[f, PER_WAY]))
+        zero = fine(place(0.0, F[f, START], F[f, PER_WAY]))
         if zero != _NO:  # for few features of sparse rows
-            own = _mix((np.uint64(number[f]) + _ONE) * salt)
-            total += _mix(zero * ODD + own) - _mix(own)
+            own = mix((np.uint64(number[f]) + _ONE) * salt)
+            total += mix(zero * ODD + own) - mix(own)
     return total
 
 
@@ -311,10 +275,10 @@ def _fine_row_hash(cols, vals, F, number, salt):
     total = _NO
     for n in range(len(cols)):
         f = np.uintp(cols[n])
-        own = _mix((np.uint64(number[f]) + _ONE) * salt)
+        own = mix((np.uint64(number[f]) + _ONE) * salt)
         zero = place(0.0, F[f, START], F[f, PER_WAY])
         u = place(float(vals[n]), F[f, START], F[f, PER_WAY])
-        total += _mix(_fine(u) * ODD + own) - _mix(_fine(zero) * ODD + own)
+        total += mix(fine(u) * ODD + own) - mix(fine(zero) * ODD + own)
     return total
 
 
@@ -333,5 +297,5 @@ def _row_key(X, i):
     for n in range(len(cols)):
         x = float(vals[n])
         if x != 0.0:
-            total += _mix(_mix(bits_of(x)) + _mix(np.uint64(cols[n]) + _ONE))
+            total += mix(mix(bits_of(x)) + mix(np.uint64(cols[n]) + _ONE))
     return total

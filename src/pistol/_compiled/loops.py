@@ -401,34 +401,43 @@ def _dot_weights(Z, cols, vals, later, bias, weight, growth, a, b, L, lanes, at)
 
 @plain(fastmath={"contract"})
 def _dot_larger(Z, cols, vals, at, weight, growth, a, b, L, lanes):
-    """The share of those entries of a row that are larger than the units of their features so far."""
+    """The share of those entries of a row that are larger than the units of their features so far.
+
+    A feature that has no weight yet gets none here: `at` keeps the places of the others.
+    """
     theta, G, unit, w = lanes[0], lanes[1], lanes[2], lanes[3]
-    p = 0.0
+    p, m = 0.0, np.intp(0)  # a plain 0 would have `_weigh` compiled twice
     for k in range(len(at)):
         n = np.uintp(at[k])
         f, size = np.uintp(cols[n]), abs(float(vals[n]))
         Z[f, M], Z[f, INVERSE_M] = size, 1.0 / size
         _settle(Z, f, weight)
-        _gather(Z, f, theta, G, unit, k)
-    _weigh(theta, G, unit, growth, a, b, L, w, len(at))
-    for k in range(len(at)):
+        _gather(Z, f, theta, G, unit, m)
+        at[m] = n
+        m += Z[f, THETA] != 0.0
+    _weigh(theta, G, unit, growth, a, b, L, w, m)
+    for k in range(m):
         n = np.uintp(at[k])
-        own = w[k] if theta[k] != 0.0 else 0.0  # one over the least sizes is infinite
-        Z[np.uintp(cols[n]), W] = own
-        p += own * float(vals[n])
+        Z[np.uintp(cols[n]), W] = w[k]
+        p += w[k] * float(vals[n])
     return p
 
 
 @plain(forceinline=True, fastmath={"contract"})
-def _move_weights(Z, cols, vals, bias, s, now, growth, a, b, L, lanes):
-    """Line 8 of one output, and line 4 of the round in which each feature is seen next."""
+def _move_weights(Z, cols, vals, later, bias, s, now, growth, a, b, L, lanes):
+    """Line 8 of one output, and line 4 of the round in which each feature is seen next.
+
+    Features of the `later` row are asked for here, too: all of them at once would have to wait.
+    """
     theta, G, unit, w = lanes[0], lanes[1], lanes[2], lanes[3]
     d, m = np.uintp(len(Z) - 1), len(cols)
     for n in range(m):
+        ask_for_next(Z, later, n)
         f = np.uintp(cols[n])
         _settle(Z, f, now)
         _line_8(Z, f, float(vals[n]), s)
         _gather(Z, f, theta, G, unit, n)
+    ask_for_rest(Z, later, m)
     _settle(Z, d, now)
     _line_8(Z, d, bias, s)
     _gather(Z, d, theta, G, unit, m)
@@ -448,19 +457,23 @@ def _round(X, rounds, k, rule, S, state, bias, P, lanes, at, z, s):
     later = cols[:0]
     if (state.shape[1] - 1) * len(state) > LARGE and k + 1 < len(rounds.order):
         later, _ = row(X, rounds.order[k + 1])
+    half = len(later) // 2
     weight = S.weight[0, 0]
     tick(S, r, rule.power)
     if growth == SHARED:
         b *= _share(state[0, -1], vals, bias, r, S.t[0, 0])
     for j in range(len(state)):
         P[k, j] += _dot_weights(
-            state[j], cols, vals, later, bias, weight, growth, a, b, L, lanes, at
+            state[j], cols, vals, later[:half], bias, weight, growth, a, b, L, lanes, at
         )
     gradients(rounds, rule, k, P, z, s)
     now = S.weight[0, 0]
     for j in range(len(state)):
         if s[j] != 0.0:
-            _move_weights(state[j], cols, vals, bias, s[j], now, growth, a, b, L, lanes)
+            rest = later[half:]
+            _move_weights(state[j], cols, vals, rest, bias, s[j], now, growth, a, b, L, lanes)
+        else:
+            ask_for_rest(state[j], later, half)
 
 
 @loop(

@@ -11,9 +11,9 @@ from numba.extending import intrinsic
 
 from .cache import INTERPRETED, helper, plain
 
-AHEAD = 6  # rounds from the request for a row to its use
+AHEAD, SOON = 6, 2  # rounds from the request for a row to its use, and for the rest of a long one
 LINE = 8  # float64 values of a cache line; it has twice as many numbers of features
-LONGEST = 32  # values of a row that are asked for; what follows is guessed by the processor
+LONGEST = 32  # values of a row that are asked for first
 
 
 @intrinsic
@@ -53,6 +53,21 @@ def ask_for_rows(X, rounds, k):
             prefetch(X.data, lo + n)
         for n in range(0, LONGEST, 2 * LINE):
             prefetch(X.indices, (lo + n) * X.step)
+    if k + SOON < len(order):
+        i = np.uintp(order[k + SOON])
+        lo, hi = X.indptr[i] + LONGEST, X.indptr[i + np.uintp(1)]
+        for n in range(lo, hi, LINE):
+            prefetch(X.data, n)
+        for n in range(lo, hi, 2 * LINE):
+            prefetch(X.indices, n * X.step)
+
+
+@plain(forceinline=True)
+def ask_for_columns(X, i):
+    """Ask for columns of row i here and there, for a bisection."""
+    if i + 1 < len(X.indptr):
+        for n in range(X.indptr[i], X.indptr[i + 1], 4 * LINE):
+            prefetch(X.indices, n * X.step)
 
 
 @helper(inline="always")

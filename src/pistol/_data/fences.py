@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.features import FENCE, REST, TOTAL, WEIGHT
+from .._compiled.stored import FENCE, TOTAL, WEIGHT, add_rest
 from .._compiled.threads import Workers
 from .._compiled.types import Array
-from .overview import Overview, evenly
+from .overview import Overview, Stored, evenly, stored_values
 from .targets import weighted_quantile
 
 SAMPLE = 2048  # rounds that the fences are computed from
 TYPICAL = 0.75  # the quantile of the distances from the median that is a typical one
 FAR_OUT = 12.0  # typical distances from the median to a fence; of a normal feature 14 deviations
 AGAIN = 2  # times that the fences of a sparse feature are computed again
+LITTLE = 2.0**-10  # a smaller part of a sum is no difference: too many digits would be lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +66,35 @@ def within_stored(X: Any, seen: Overview, threads: Workers) -> Any:
     The typical one is the mean magnitude, computed again with values moved to the fences so far. What
     was seen of the features is gone then: the new values may be where it was.
     """
-    at = seen.large
+    found = seen.stored or stored_values(seen.X, seen.weight, threads, hashed=False)
+    at = found.large
     if not len(at):
         return X
     features, each = np.unique(seen.rows.indices[at], return_inverse=True)
-    count, total, rest = (seen.F[features, field] for field in (WEIGHT, TOTAL, REST))
     weight = seen.weight[np.searchsorted(seen.rows.indptr, at, side="right") - 1]
     values = X.data[at].astype(np.float64)
+    total, count = found.F[features, TOTAL], found.F[features, WEIGHT]
+    rest = total - np.bincount(each, weight * np.abs(values), len(features))
+    lost = rest < LITTLE * total
+    if lost.any():
+        rest = np.where(lost, _rest(seen, found, features[lost])[features], rest)
     high = FENCE * (total / count)
     for _ in range(AGAIN):
         near = np.bincount(each, weight * np.minimum(np.abs(values), high[each]), len(features))
         high = FENCE * ((rest + near) / count)
-    data = _copied(X, seen.F, threads)
+    data = _copied(X, found.memory, threads)
     data[at] = np.clip(values, -high[each], high[each])
     near = sp.csr_array(X.shape, dtype=X.dtype)  # given arrays, it copies short views
     near.data, near.indices, near.indptr = data, X.indices, X.indptr
     return near
+
+
+def _rest(seen: Overview, found: Stored, features: Array) -> Array:
+    """Weighted sums of magnitudes that are not beyond the bounds of some features."""
+    wanted, sums = np.zeros(len(found.F), bool), np.zeros(len(found.F))
+    wanted[features] = True
+    add_rest(seen.rows, seen.weight, found.B, wanted, sums)
+    return sums
 
 
 def _copied(X: Any, used: Array, threads: Workers) -> Array:
@@ -88,7 +102,7 @@ def _copied(X: Any, used: Array, threads: Workers) -> Array:
 
     Memory that was never touched comes from the system page by page, which may take longer.
     """
-    memory = used.reshape(-1).view(X.dtype)
+    memory = used.view(X.dtype)
     values = memory[: X.nnz] if X.nnz <= len(memory) else np.empty(X.nnz, X.dtype)
     parts = evenly(X.nnz, X, threads)
     threads.run([partial(np.copyto, values[lo:hi], X.data[lo:hi]) for lo, hi in parts])

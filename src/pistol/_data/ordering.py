@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from .._compiled.features import ODD
 from .._compiled.threads import Workers
 from .._compiled.types import Array, read_only
-from .overview import Overview, fine_hashes, overview
+from .overview import Overview, coarse_hashes, fine_hashes, overview
 
 FREE, PER_ROW = 4096, 8  # rounds that are always allowed, and rounds per row
 
@@ -33,6 +33,7 @@ class Rounds(NamedTuple):
 
 
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
+_LAST = np.uint64(2**20 - 1)  # bits of the fine half that coarse hashes of wide rows leave
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -47,14 +48,19 @@ def content(X: Any, Y: Array, weight: Array, threads: Workers) -> tuple[Array, O
     """A 64-bit hash of every row and its targets: a coarse one in front of a fine one.
 
     The coarse half is that of values in large steps, whose features are known by what is in them. So
-    it survives rounding, and another order, sign, origin or unit of the features. The fine half tells
-    apart what remains; it is zero where nothing does. What was seen of the features comes with them.
+    it survives rounding, and another order, sign, origin or unit of the features. Of wide sparse rows
+    it is that of the features that a row has. The fine half tells apart what remains, and wide rows by
+    values in large steps first; it is zero where nothing remains. What was seen of the features comes
+    with them.
     """
     seen, targets = overview(X, weight, threads), overview(Y, weight, threads, _MIX[1])
     found = mix(mix(seen.hashes) + targets.hashes) & ~_LOW
     some = _alike(found, weight)
     fine = mix(fine_hashes(seen, some, threads)) + fine_hashes(targets, some, threads)
-    found[some] |= mix(fine) >> _HALF
+    fine = mix(fine) >> _HALF
+    if seen.stored is not None:
+        fine = (mix(coarse_hashes(seen, some, threads)) >> _HALF) & ~_LAST | fine & _LAST
+    found[some] |= fine
     return found, seen
 
 
