@@ -57,7 +57,7 @@ def test_every_python_block_is_an_example(page):
 def test_the_tables_of_the_algorithm_quote_the_source():
     columns = {
         f"in `{name}`": (ROOT / "src" / "pistol" / name).read_text(encoding="utf-8")
-        for name in ("reference.py", "_compiled/loops.py")
+        for name in ("reference.py", "_compiled/loops.py", "_compiled/coordinates.py")
     }
     quotes = 0
     for table in re.findall(r"(?:^\|.*\n)+", (DOCS / "algorithm.md").read_text("utf-8"), re.M):

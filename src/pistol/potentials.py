@@ -55,7 +55,7 @@ def decaying(g_norm_sq, alpha, t, b):
 
 
 # "pistol_vowpal" and "pistol_shared" are none of these: their b_t = b √G and b_t = b √(2α/k) need the
-# G of a coordinate and the entries k of a row, see `_compiled.loops`.
+# G of a coordinate and the entries k of a row, see `_compiled.coordinates`.
 POTENTIALS = {
     "pistol": pistol,
     "pistol_anytime": pistol_anytime,

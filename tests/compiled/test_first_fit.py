@@ -32,7 +32,7 @@ import numpy as np
 from numba.core import event
 made = event.RecordingListener()
 event.register("numba:compile", made)
-from pistol._compiled.loops import learn_coordinates
+from pistol._compiled.coordinates import learn_coordinates
 
 learn_coordinates.compiled(np.dtype(np.float64))
 for _, record in made.buffer:

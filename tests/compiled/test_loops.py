@@ -10,7 +10,7 @@ from hypothesis.strategies import integers, lists
 from numpy.testing import assert_allclose
 
 from pistol import reference
-from pistol._compiled import loops as _loops
+from pistol._compiled import coordinates as _one
 from pistol._compiled import tiles as _tiles
 from pistol._compiled.cache import INTERPRETED
 from pistol._compiled.types import read_only
@@ -257,10 +257,10 @@ def test_cached_scalars_equal_recomputed_ones(layout):
     coordinates = Coordinates(rule, 4, 1, bias=1.0)
     stream_play(coordinates, layout(X), y)
     Z = coordinates.state[0]
-    m, theta, G = Z[:, _loops.M], Z[:, _loops.THETA], Z[:, _loops.G_SUM]
+    m, theta, G = Z[:, _one.M], Z[:, _one.THETA], Z[:, _one.G_SUM]
     h, alpha = theta / m, a * (loss.L + G / m)
     w = 0.5 * np.sqrt(2 * alpha) / alpha * np.exp(h**2 / (2 * alpha)) * h / m
-    assert_allclose(Z[:, _loops.W], w, 1e-12)
+    assert_allclose(Z[:, _one.W], w, 1e-12)
     assert_allclose(m, np.append(abs(X).max(axis=0), 1.0))
 
 
@@ -271,7 +271,10 @@ def test_a_feature_has_no_weight_before_its_first_gradient(layout):
     learner = Coordinates(Rule(LOSSES["hinge"], "pistol_anytime", 0.5, 0.5, None), 2, 1)
     with np.errstate(invalid="ignore"):  # of 0 · ∞, which is not used; compiled code is silent
         stream_play(learner, layout(X), np.ones(51))
-    (w, G), unit = learner.state[0, :2, [_loops.W, _loops.G_SUM]], learner.state[0, 1, _loops.M]
+    (w, G), unit = (
+        learner.state[0, :2, [_one.W, _one.G_SUM]],
+        learner.state[0, 1, _one.M],
+    )
     assert w[0] >= 1.0, "the last round has no gradient"
     assert G[1] == w[1] == 0.0
     assert unit == 5e-324

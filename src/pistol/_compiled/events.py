@@ -16,9 +16,9 @@ from math import inf
 
 from numba.core import types
 
-from . import loops
+from . import coordinates, loops
 from .cache import helper, plain
-from .loops import FIELDS, M, W, set_unit
+from .coordinates import FIELDS, M, W, set_unit
 from .plugs import call_loss, call_potential
 from .rows import square
 from .types import (
@@ -48,7 +48,7 @@ GRAD, VALUE, POTENTIAL, GROWTH, ORDER, BEGIN, END, COLUMNS = range(8)
 UNCOUPLED = 0  # an event has one output
 
 _learn_primal = helper(loops.learn_primal.py_func)
-_learn_coordinates = helper(loops.learn_coordinates.py_func)
+_learn_coordinates = helper(coordinates.learn_coordinates.py_func)
 
 
 @helper(inline="always")

@@ -15,9 +15,9 @@ from math import inf, sqrt
 
 from numba.core import types
 
-from . import loops
+from . import coordinates, loops
 from .cache import helper, plain
-from .loops import ENTRIES, SHARED, M, W, set_unit
+from .coordinates import ENTRIES, SHARED, M, W, set_unit
 from .rows import square
 from .types import MAX_NORM_SQ, Plugs, Rounds, Rows, Scalars, cube, loop, matrix, real, vector
 
@@ -27,7 +27,7 @@ GRAD, VALUE, COUPLED, GROWTH, ROOM, ORDER, BEGIN, END, COLUMNS = range(9)
 MEAN, NEWEST = 0, 1  # of a feature: the mean so far, and the weight of the next value; 0 for words
 BIAS = 1.0
 
-_learn_coordinates = helper(loops.learn_coordinates.py_func)
+_learn_coordinates = helper(coordinates.learn_coordinates.py_func)
 _total_loss = helper(loops.total_loss.py_func)
 
 

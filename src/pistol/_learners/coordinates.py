@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.loops import (
+from .._compiled.coordinates import (
     FIELDS,
     G_SUM,
     INVERSE_M,

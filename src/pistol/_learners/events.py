@@ -11,6 +11,7 @@ import numpy as np
 
 from .._compiled import events as _events
 from .._compiled.cache import INTERPRETED
+from .._compiled.coordinates import FIELDS
 from .._compiled.events import (
     ALPHA,
     BIAS,
@@ -34,7 +35,7 @@ from .._compiled.events import (
     B,
     L,
 )
-from .._compiled.loops import FIELDS, Desk, learn_dual
+from .._compiled.loops import Desk, learn_dual
 from .._compiled.plugs import address
 from .._compiled.rows import Block, manhattan, sq_norms
 from .._compiled.threads import one_blas_thread, workers

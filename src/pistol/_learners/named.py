@@ -15,7 +15,7 @@ import numpy as np
 
 from .._compiled import named as _named
 from .._compiled.cache import INTERPRETED
-from .._compiled.loops import ENTRIES, FIELDS
+from .._compiled.coordinates import ENTRIES, FIELDS
 from .._compiled.named import (
     ALPHA,
     COLUMNS,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled import loops as _loops
+from .._compiled.coordinates import GROWTHS
 from .._compiled.plugs import address, comparison, potentials
 from .._compiled.types import Array, Plugs, Scalars, read_only
 from ..kernels import Kernel
@@ -42,7 +43,7 @@ class Rule:
 
     def plugs_per_coordinate(self, outputs: int) -> Plugs:
         """The same for one learner per coordinate: all it needs of the potential is how b_t grows."""
-        return self._plugs(outputs, None, 0, _loops.GROWTHS[self.potential])
+        return self._plugs(outputs, None, 0, GROWTHS[self.potential])
 
     def _plugs(self, outputs: int, b: Array | None, potential: Any, growth: int) -> Plugs:
         return Plugs(

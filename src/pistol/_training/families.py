@@ -117,6 +117,7 @@ class Family(Protocol):
         `rows` are the numbers of all rows, of which the first `m` are learned; None: all are.
         """
 
+    numbers: ClassVar[range]  # of the candidates
     scout: ClassVar[int]  # the number of the candidate whose gradients say which features matter
 
     def laid_out(self, layout: Layout) -> Family:

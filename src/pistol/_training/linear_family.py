@@ -99,6 +99,7 @@ class LinearFamily:
         features, outputs = data.X.shape[1], data.Y.shape[1]
         return [lambda: RowsRun(self.learner((), features, outputs, rule), data.X)]
 
+    numbers: ClassVar[range] = range(1)
     scout: ClassVar[int] = 0
 
     def laid_out(self, layout: Layout) -> LinearFamily:

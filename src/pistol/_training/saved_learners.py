@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.loops import FIELDS, GROWTHS
+from .._compiled.coordinates import FIELDS, GROWTHS
 from .._compiled.rows import sq_norms
 from .._compiled.types import Scalars
 from .._learners import AVERAGES, Coordinates, Dual, Patchwork, Primal, Rule
