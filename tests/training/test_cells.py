@@ -228,14 +228,15 @@ def test_rows_that_cannot_be_told_apart_are_learned():
     assert_allclose(same.predict(X[:3]), 1.0)
 
 
-def _recorded():
+def _recorded(X=None, y=None, weight=None):
     """All rows, the cells and the race of a fit."""
+    X, y = rows() if X is None else (X, y)
     kept = []
     with pytest.MonkeyPatch.context() as patch:
         for name in ("probe", "race_in_cell"):
             original = getattr(_cells, name)
             patch.setattr(_cells, name, lambda *args, f=original: (kept.append(args), f(*args))[1])
-        clone(MAKERS["targets"]).fit(*rows())
+        clone(MAKERS["targets"]).fit(X, y, sample_weight=weight)
     (ground, cells), (_, cell, *_) = kept
     return ground, cells, cell
 
@@ -244,9 +245,54 @@ def test_the_cell_with_the_most_new_rows_chooses():
     """Held-out loss is of rows that the base has not learned."""
     ground, cells, cell = _recorded()
     assert ground.known.sum() == SMALL.sample
-    new = [(~ground.known[ground.order.rows[own]]).sum() for own in cells]
+    new = [(ground.known[ground.order.rows[own]] == 0).sum() for own in cells]
     assert len(cells) > 1
-    assert (~ground.known[cell.rows]).sum() == max(new) > 0
+    assert (ground.known[cell.rows] == 0).sum() == max(new) > 0
+
+
+def kinds_of_rows(n=900):
+    """Few kinds of rows, each with many targets, of which one is frequent."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(n, 3)).astype(float)
+    return X, np.where(rng.random(n) < 0.6, 0.0, rng.normal(size=n) + X[:, 0] + 3)
+
+
+def test_frequent_targets_count_among_held_out_rows_as_often_as_they_occur(monkeypatch):
+    """That the base has learned one of many equal rows does not mean that it knows the others."""
+    X, y = kinds_of_rows()
+    counted = []
+    real = _cells._new
+    monkeypatch.setattr(
+        _cells, "_new", lambda *args: (counted.append((args[0], real(*args))), counted[-1][1])[1]
+    )
+    ground, _, cell = _recorded(X, y)
+    ((before, now),) = counted
+    usual = y[cell.rows] == 0
+    assert 0 < now.sum() < before.sum()
+    held = ground.known[cell.rows][usual]
+    assert ((held > 0) & (held < 1)).any()
+    # what is left out of the loss is about the share of all rounds that the base has learned
+    share = SMALL.sample / len(y)
+    assert abs(1 - now.sum() / before.sum() - share) < share
+
+
+def test_what_the_base_knows_of_copies():
+    """Copies of one observation are known together; a row with several targets is known in part."""
+    counted, copy_of = np.ones(6), np.array([0, 0, 1, 7, 8, 9])
+    known = np.array([0.5, 0.5, 0.0, 0.25, 0.25, 1.0])
+    assert_array_equal(_cells._new(counted, known, copy_of), [0, 0, 1, 0.75, 0.75, 0])
+    (
+        assert_array_equal(_cells._new(counted, np.ones(6), copy_of), counted),
+        "all is better than none",
+    )
+
+
+def test_copies_and_weights_are_known_alike():
+    X, y = kinds_of_rows()
+    weight = np.where(np.arange(len(y)) < 100, 2.0, 1.0)
+    weighted, *_ = _recorded(X, y, weight)
+    copied, *_ = _recorded(np.vstack([X, X[:100]]), np.append(y, y[:100]))
+    assert_array_equal(weighted.known, copied.known[: len(y)])
 
 
 @both

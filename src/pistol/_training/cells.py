@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from .._compiled.threads import Spare, Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
-from .._data.ordering import Rounds, copies, shuffled
+from .._data.ordering import Rounds, copies, learned_share, shuffled
 from .._learners import Cells, Chunk, Dual, Gram, GramRun, Rule
 from .._learners.cells import centred
 from .._learners.models import Expansion, mean_model
@@ -64,7 +64,7 @@ class Ground(NamedTuple):
     work: Work
     base: Expansion
     start: Array  # the base at all rows
-    known: Array  # which rows the base was learned from
+    known: Array  # the share of each row, copies included, that the base was learned from
     order: Rounds  # all rounds, in an order of content
     most: int  # rounds of a cell
 
@@ -180,7 +180,8 @@ def _ground(
 
     Only here are all scaled rows in memory. Later on those of a cell are made when it is learned.
     """
-    base, known = learn_base(work, number, passes, plan, seed, threads)
+    base = learn_base(work, number, passes, plan, seed, threads)
+    known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
     rows, r = shuffled(work.hashes, work.rounds, 0)
     order = Rounds(read_only(_narrow(rows)), r)
     ground = Ground(work, base, np.empty((0, 0)), known, order, plan.cell)
@@ -192,9 +193,8 @@ def _ground(
 
 def learn_base(
     work: Work, number: int, passes: int, plan: Plan, seed: int, threads: Workers
-) -> tuple[Expansion, Array]:
-    """A function of all space, learned from some rows, and which rows these are."""
-    rows, _ = work.rows_of(plan.base)
+) -> Expansion:
+    """A function of all space, learned from some rows."""
     some, family = work.sample(plan.base), work.problem.family
     data, V = some.data, some.data.Y
     (candidate,) = family.candidates(data.X, data.weight, work.blank.scaler, [number]).values()
@@ -205,7 +205,7 @@ def learn_base(
     tasks = [partial(all_passes, make(), V, rounds, every, (seed, i), passes) for i in range(FULL)]
     runs: list[Any] = threads.run(tasks)
     base: Any = mean_model([run.learner().model() for run in runs])
-    return base, np.isin(work.hashes, work.hashes[rows])  # equal rows too
+    return base
 
 
 def _unlearned(ground: Ground, tree: Tree) -> Cells:
@@ -317,10 +317,11 @@ def _run(ground: Ground, cell: Cell, gram: Gram, kernels: Candidate) -> GramRun:
 
 
 def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk) -> Online:
-    """Sums with the first pass of a cell more, but for rows that the base has learned from."""
-    new = ~ground.known[cell.rows[chunk.rows]]
-    task, targets = ground.work.problem.task, ground.work.blank.targets
-    part = Chunk(*(read_only(np.ascontiguousarray(x[new])) for x in chunk))
+    """Sums with the first pass of a cell more, but for what the base has learned from."""
+    known = ground.known[cell.rows[chunk.rows]]
+    task, targets, new = ground.work.problem.task, ground.work.blank.targets, known < 1.0
+    some = chunk._replace(r=chunk.r * (1.0 - known))
+    part = Chunk(*(read_only(np.ascontiguousarray(x[new])) for x in some))
     # with half of the rows of every cell, half of all rows are learned
     share = learned_before(chunk.r)[new] / chunk.r.sum()
     before = share * float(ground.work.data.weight.sum())
@@ -332,7 +333,7 @@ def _then(online: Online, ground: Ground, cell: Cell, chunk: Chunk) -> Online:
 
 def probe(ground: Ground, cells: list[Array]) -> Cell:
     """The cell with the most rounds that the base has not learned; the largest where it knows all."""
-    unknown = [int((~ground.known[ground.order.rows[own]]).sum()) for own in cells]
+    unknown = [len(own) - float(ground.known[ground.order.rows[own]].sum()) for own in cells]
     largest = max(range(len(cells)), key=lambda i: (unknown[i], len(cells[i])))
     return ground.cell(cells[largest])
 
@@ -345,9 +346,7 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     V = read_only(Y[rounds.rows])
     copy_of = copies(rounds, ground.work.hashes[cell.rows], cell.data.X, Y)
     folds = Folds.of(rounds, copy_of, task.groups(V), 1, ALONE, seed)  # it has thousands of rounds
-    # a row that the base has learned says nothing about rows to come
-    known, counted = ground.known[cell.rows][rounds.rows], folds.counted
-    counted = counted if known[folds.held_out[0]].all() else np.where(known, 0.0, counted)
+    counted = _new(folds.counted, ground.known[cell.rows][rounds.rows], copy_of)
     loss = task.held_out_loss(V, counted, rule)
     contest = Contest(Y, folds, loss, threads)
     candidates = cell.candidates(ground.work)
@@ -361,6 +360,18 @@ def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Wor
     T = task.temperature(best.held_out, V, counted)
     error = mean_error(task, best.held_out, V, counted, ground.work.blank.targets)
     return Chosen(best.number, best.passes, T, error)
+
+
+def _new(counted: Array, known: Array, copy_of: Array) -> Array:
+    """How much each round counts but for what the base has learned, which says nothing about others.
+
+    A row that occurs with several targets was observed several times, and the base has learned some
+    of these rounds. To leave out all that are equal would leave out the most frequent targets. Other
+    copies are one observation, so that the base knows all of them or none.
+    """
+    _, number, times = np.unique(copy_of, return_inverse=True, return_counts=True)
+    new = counted * (1.0 - np.where(times[number] > 1, known > 0.0, known))
+    return read_only(new) if new.any() else counted
 
 
 def _simplest(racers: list[Racer], candidates: dict[int, Candidate]) -> Racer:
