@@ -15,10 +15,11 @@ from pistol._compiled.types import read_only
 from pistol._estimators import base
 from pistol._learners import Cells, Gram, Patchwork
 from pistol._learners.storage import Store
+from pistol._training import cell_choice, spread_cells, together
 from pistol._training import cells as _cells
-from pistol._training import spread_cells, together
 from pistol._training.fitted import Counts
 from pistol._training.forms import FormError, Source, Written
+from pistol._training.ground import run_of
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits, make_plan
 from pistol._training.race import Racer
@@ -261,9 +262,11 @@ def test_frequent_targets_count_among_held_out_rows_as_often_as_they_occur(monke
     """That the base has learned one of many equal rows does not mean that it knows the others."""
     X, y = kinds_of_rows()
     counted = []
-    real = _cells._new
+    real = cell_choice._new
     monkeypatch.setattr(
-        _cells, "_new", lambda *args: (counted.append((args[0], real(*args))), counted[-1][1])[1]
+        cell_choice,
+        "_new",
+        lambda *args: (counted.append((args[0], real(*args))), counted[-1][1])[1],
     )
     ground, _, cell = _recorded(X, y)
     ((before, now),) = counted
@@ -280,9 +283,9 @@ def test_what_the_base_knows_of_copies():
     """Copies of one observation are known together; a row with several targets is known in part."""
     counted, copy_of = np.ones(6), np.array([0, 0, 1, 7, 8, 9])
     known = np.array([0.5, 0.5, 0.0, 0.25, 0.25, 1.0])
-    assert_array_equal(_cells._new(counted, known, copy_of), [0, 0, 1, 0.75, 0.75, 0])
+    assert_array_equal(cell_choice._new(counted, known, copy_of), [0, 0, 1, 0.75, 0.75, 0])
     (
-        assert_array_equal(_cells._new(counted, np.ones(6), copy_of), counted),
+        assert_array_equal(cell_choice._new(counted, np.ones(6), copy_of), counted),
         "all is better than none",
     )
 
@@ -347,9 +350,9 @@ def test_of_sums_that_are_as_good_the_simplest_is_chosen():
     candidates = [(None,) * 2, (None,) * 8, (None,) * 3]
     for losses, best in (((1.2, 1.0, 1.005), 2), ((1.009, 1.0, 1.2), 0), ((2.0, 1.0, 1.02), 1)):
         racers = [Racer(i, [], best=loss) for i, loss in enumerate(losses)]
-        assert _cells._simplest(racers, candidates).number == best
+        assert cell_choice._simplest(racers, candidates).number == best
     same = [Racer(0, [], best=1.001), Racer(2, [], best=-1.0), Racer(2, [], best=-1.001)]
-    assert _cells._simplest(same, candidates) is same[2]
+    assert cell_choice._simplest(same, candidates) is same[2]
 
 
 def _rows_of(model):
@@ -421,7 +424,7 @@ def test_held_out_rows_are_scored_as_with_their_kernel_values_in_memory(estimato
         order = read_only(np.random.default_rng(0).permutation(learned))
         r = read_only(np.ones(len(order)))
         for racer, candidate in zip(again, candidates.values(), strict=True):
-            whole, (ours,) = _cells._run(ground, cell, gram, candidate), racer.runs
+            whole, (ours,) = run_of(ground, cell, gram, candidate), racer.runs
             P = [run.learn(cell.data.Y, order, r) for run in (ours, whole)]
             assert_allclose(*P, rtol=1e-9, atol=1e-9)
             assert_allclose(ours.scores(others), whole.scores(others), rtol=1e-5, atol=1e-5)
@@ -429,9 +432,9 @@ def test_held_out_rows_are_scored_as_with_their_kernel_values_in_memory(estimato
             seen.append(len(others))
         return racers
 
-    racers_of = _cells._racers
+    racers_of = cell_choice._racers
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_cells, "_racers", both_ways)
+        patch.setattr(cell_choice, "_racers", both_ways)
         clone(estimator).fit(*data(estimator))
     assert seen
     assert all(seen)

@@ -20,10 +20,12 @@ from .._data.ordering import as_given, fingerprints, learned_share, shuffled
 from .._learners import Cells, Dual, Rule
 from .._learners.cells import members
 from .._learners.trees import Tree, grafted, grow_tree
-from . import cells
-from .cells import Cell, Chosen, Ground, _then, learn_cell
+from . import cell_choice
+from .cell_choice import Chosen
+from .cells import _then, learn_cell
 from .families import Data, stacked
 from .fitted import Fitted, Online, joined
+from .ground import Cell, Ground
 from .spread_choice import Shared, compact
 from .work import Problem, Work
 
@@ -92,7 +94,7 @@ def probe(shared: Shared, group: int, parts: Sequence[Rows]) -> tuple[Cell, Arra
     """A cell of a group of the first tree, and how much the base has learned of rows like each."""
     rows = together(parts)
     ground = _as_ground(shared, rows)
-    cell = cells.probe(ground, ground.cells(grow_tree_of(ground, _seed(shared, 0, group))))
+    cell = cell_choice.probe(ground, ground.cells(grow_tree_of(ground, _seed(shared, 0, group))))
     return cell, rows.known[cell.rows]
 
 
@@ -114,7 +116,7 @@ def choose_in_cells(shared: Shared, probes: Sequence[tuple[Cell, Array]]) -> Cho
     cell = cell._replace(rows=np.arange(len(cell.rows)))
     ground = _as_ground(shared, Rows(cell.data, cell.start, known))
     with workers(1) as threads, one_blas_thread():
-        return cells.race_in_cell(ground, cell, shared.plan, shared.seed, threads)
+        return cell_choice.race_in_cell(ground, cell, shared.plan, shared.seed, threads)
 
 
 def learn_group(
