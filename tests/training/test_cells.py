@@ -284,10 +284,8 @@ def test_what_the_base_knows_of_copies():
     counted, copy_of = np.ones(6), np.array([0, 0, 1, 7, 8, 9])
     known = np.array([0.5, 0.5, 0.0, 0.25, 0.25, 1.0])
     assert_array_equal(cell_choice._new(counted, known, copy_of), [0, 0, 1, 0.75, 0.75, 0])
-    (
-        assert_array_equal(cell_choice._new(counted, np.ones(6), copy_of), counted),
-        "all is better than none",
-    )
+    every = cell_choice._new(counted, np.ones(6), copy_of)
+    assert_array_equal(every, counted, "where nothing is new, all rounds count")
 
 
 def test_copies_and_weights_are_known_alike():
