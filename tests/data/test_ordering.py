@@ -15,6 +15,7 @@ from pistol._data.ordering import (
     as_given,
     by_content,
     copies,
+    learned_share,
     round_size,
     sampled,
     shuffled,
@@ -323,3 +324,14 @@ def test_rounds_of_one_size_are_ordered_whether_it_is_in_memory_once_or_not(seed
         for ours, theirs in zip(make(once), make(written), strict=True):
             np.testing.assert_array_equal(ours, theirs)
     assert shuffled(hashes, once, seed).r.strides == (0,)
+
+
+@given(weight=weights, n=integers(1, 30))
+def test_shares_that_were_learned_add_up_to_what_was_learned(weight, n):
+    hashes = np.arange(len(weight), dtype=np.uint64) % 3
+    rows, learned = sampled(hashes, as_given(weight), n)
+    share = learned_share(hashes, weight, rows, learned)
+    assert ((share >= 0) & (share <= 1)).all()
+    assert weight @ share == pytest.approx(learned.sum(), rel=1e-5)
+    for kind in range(3):
+        assert len(np.unique(share[hashes == kind])) <= 1, "copies are known alike"

@@ -15,10 +15,11 @@ from pistol._compiled.types import read_only
 from pistol._estimators import base
 from pistol._learners import Cells, Gram, Patchwork
 from pistol._learners.storage import Store
+from pistol._training import cell_choice, spread_cells, together
 from pistol._training import cells as _cells
-from pistol._training import spread_cells, together
 from pistol._training.fitted import Counts
 from pistol._training.forms import FormError, Source, Written
+from pistol._training.ground import run_of
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits, make_plan
 from pistol._training.race import Racer
@@ -228,14 +229,15 @@ def test_rows_that_cannot_be_told_apart_are_learned():
     assert_allclose(same.predict(X[:3]), 1.0)
 
 
-def _recorded():
+def _recorded(X=None, y=None, weight=None):
     """All rows, the cells and the race of a fit."""
+    X, y = rows() if X is None else (X, y)
     kept = []
     with pytest.MonkeyPatch.context() as patch:
         for name in ("probe", "race_in_cell"):
             original = getattr(_cells, name)
             patch.setattr(_cells, name, lambda *args, f=original: (kept.append(args), f(*args))[1])
-        clone(MAKERS["targets"]).fit(*rows())
+        clone(MAKERS["targets"]).fit(X, y, sample_weight=weight)
     (ground, cells), (_, cell, *_) = kept
     return ground, cells, cell
 
@@ -244,9 +246,54 @@ def test_the_cell_with_the_most_new_rows_chooses():
     """Held-out loss is of rows that the base has not learned."""
     ground, cells, cell = _recorded()
     assert ground.known.sum() == SMALL.sample
-    new = [(~ground.known[ground.order.rows[own]]).sum() for own in cells]
+    new = [(ground.known[ground.order.rows[own]] == 0).sum() for own in cells]
     assert len(cells) > 1
-    assert (~ground.known[cell.rows]).sum() == max(new) > 0
+    assert (ground.known[cell.rows] == 0).sum() == max(new) > 0
+
+
+def kinds_of_rows(n=900):
+    """Few kinds of rows, each with many targets, of which one is frequent."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(n, 3)).astype(float)
+    return X, np.where(rng.random(n) < 0.6, 0.0, rng.normal(size=n) + X[:, 0] + 3)
+
+
+def test_frequent_targets_count_among_held_out_rows_as_often_as_they_occur(monkeypatch):
+    """That the base has learned one of many equal rows does not mean that it knows the others."""
+    X, y = kinds_of_rows()
+    counted = []
+    real = cell_choice._new
+    monkeypatch.setattr(
+        cell_choice,
+        "_new",
+        lambda *args: (counted.append((args[0], real(*args))), counted[-1][1])[1],
+    )
+    ground, _, cell = _recorded(X, y)
+    ((before, now),) = counted
+    usual = y[cell.rows] == 0
+    assert 0 < now.sum() < before.sum()
+    held = ground.known[cell.rows][usual]
+    assert ((held > 0) & (held < 1)).any()
+    # what is left out of the loss is about the share of all rounds that the base has learned
+    share = SMALL.sample / len(y)
+    assert abs(1 - now.sum() / before.sum() - share) < share
+
+
+def test_what_the_base_knows_of_copies():
+    """Copies of one observation are known together; a row with several targets is known in part."""
+    counted, copy_of = np.ones(6), np.array([0, 0, 1, 7, 8, 9])
+    known = np.array([0.5, 0.5, 0.0, 0.25, 0.25, 1.0])
+    assert_array_equal(cell_choice._new(counted, known, copy_of), [0, 0, 1, 0.75, 0.75, 0])
+    every = cell_choice._new(counted, np.ones(6), copy_of)
+    assert_array_equal(every, counted, "where nothing is new, all rounds count")
+
+
+def test_copies_and_weights_are_known_alike():
+    X, y = kinds_of_rows()
+    weight = np.where(np.arange(len(y)) < 100, 2.0, 1.0)
+    weighted, *_ = _recorded(X, y, weight)
+    copied, *_ = _recorded(np.vstack([X, X[:100]]), np.append(y, y[:100]))
+    assert_array_equal(weighted.known, copied.known[: len(y)])
 
 
 @both
@@ -301,9 +348,9 @@ def test_of_sums_that_are_as_good_the_simplest_is_chosen():
     candidates = [(None,) * 2, (None,) * 8, (None,) * 3]
     for losses, best in (((1.2, 1.0, 1.005), 2), ((1.009, 1.0, 1.2), 0), ((2.0, 1.0, 1.02), 1)):
         racers = [Racer(i, [], best=loss) for i, loss in enumerate(losses)]
-        assert _cells._simplest(racers, candidates).number == best
+        assert cell_choice._simplest(racers, candidates).number == best
     same = [Racer(0, [], best=1.001), Racer(2, [], best=-1.0), Racer(2, [], best=-1.001)]
-    assert _cells._simplest(same, candidates) is same[2]
+    assert cell_choice._simplest(same, candidates) is same[2]
 
 
 def _rows_of(model):
@@ -375,7 +422,7 @@ def test_held_out_rows_are_scored_as_with_their_kernel_values_in_memory(estimato
         order = read_only(np.random.default_rng(0).permutation(learned))
         r = read_only(np.ones(len(order)))
         for racer, candidate in zip(again, candidates.values(), strict=True):
-            whole, (ours,) = _cells._run(ground, cell, gram, candidate), racer.runs
+            whole, (ours,) = run_of(ground, cell, gram, candidate), racer.runs
             P = [run.learn(cell.data.Y, order, r) for run in (ours, whole)]
             assert_allclose(*P, rtol=1e-9, atol=1e-9)
             assert_allclose(ours.scores(others), whole.scores(others), rtol=1e-5, atol=1e-5)
@@ -383,9 +430,9 @@ def test_held_out_rows_are_scored_as_with_their_kernel_values_in_memory(estimato
             seen.append(len(others))
         return racers
 
-    racers_of = _cells._racers
+    racers_of = cell_choice._racers
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_cells, "_racers", both_ways)
+        patch.setattr(cell_choice, "_racers", both_ways)
         clone(estimator).fit(*data(estimator))
     assert seen
     assert all(seen)

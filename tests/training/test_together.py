@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol import PistolClassifier
+from pistol._data.metric import Weighted
 from pistol._learners import Cells, Dual
 from pistol._training import batch, together
 from pistol._training.together import _held_out, affordable, few_gradients
@@ -117,3 +118,38 @@ def test_neither_the_order_of_rows_nor_threads_matter(monkeypatch):
     threads = PistolClassifier(random_state=0, n_jobs=2).fit(X, y)
     assert_array_equal(threads.predict(X), model.predict(X))
     assert_allclose(threads.decision_function(X), model.decision_function(X), rtol=1e-9)
+
+
+def rare(seed=0):
+    """Pairs of flags tell a rare class; a sample has few rows of it."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((N, 30)) < 0.15).astype(float)
+    y = (X[:, :4] * X[:, 4:8]).sum(axis=1) > 0
+    return X + 1e-3 * rng.random(X.shape), y
+
+
+def test_all_rows_find_a_metric_of_their_own(monkeypatch):
+    """It is that of a learner without a metric, whatever a sample has found."""
+    work, plan = seen(monkeypatch, *rare())
+    other = together._weighted(work, 1.0 + np.arange(work.data.X.shape[1]) % 3)
+    held_out = _held_out(work, plan.base)
+    found, again = (
+        together._tried(together._plain(each), held_out).metric() for each in (work, other)
+    )
+    assert_allclose(found, again, rtol=0.05, atol=0.01)
+    assert found[:8].min() > found[8:30].max(), "ramps come after them"
+
+
+def test_without_a_metric_rows_are_learned_as_scaled(monkeypatch):
+    losses(monkeypatch, lambda learner: float(isinstance(learner, Cells)))
+    model = PistolClassifier(random_state=0, metric=False).fit(*flags())
+    assert isinstance(model.fitted_.learners[0], Dual)
+    assert not isinstance(model.fitted_.scaler, Weighted)
+
+
+def test_rows_are_scaled_as_they_were_learned(monkeypatch):
+    losses(monkeypatch, lambda learner: float(isinstance(learner, Cells)))
+    X, y = flags()
+    model = PistolClassifier(random_state=0).fit(X, y)
+    assert isinstance(model.fitted_.learners[0], Dual)
+    assert_allclose(model.support_vectors_, X[model.support_], rtol=1e-4, atol=1e-4)

@@ -181,3 +181,17 @@ def sampled(hashes: Array, rounds: Rounds, n: int) -> tuple[Array, Array]:
     rows, at, row = np.unique(rounds.rows[first], return_index=True, return_inverse=True)
     weight = np.bincount(row, rounds.r[first])
     return rows[at.argsort()], weight[at.argsort()]
+
+
+def learned_share(hashes: Array, weight: Array, rows: Array, learned: Array) -> Array:
+    """Of each row and all that are like it, targets included, the share that was learned.
+
+    `learned` tells how much of some rows was. Which of several copies these are makes no difference.
+    """
+    found, at = np.unique(hashes[rows], return_inverse=True)
+    like = np.flatnonzero(np.isin(hashes, found))
+    place = np.searchsorted(found, hashes[like])
+    whole = np.bincount(place, weight[like], len(found))
+    share = np.zeros(len(hashes), np.float32)
+    share[like] = np.minimum(np.bincount(at, learned, len(found)) / whole, 1.0)[place]
+    return share

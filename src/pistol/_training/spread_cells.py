@@ -16,14 +16,16 @@ import numpy as np
 
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array
-from .._data.ordering import as_given, fingerprints, shuffled
+from .._data.ordering import as_given, fingerprints, learned_share, shuffled
 from .._learners import Cells, Dual, Rule
 from .._learners.cells import members
 from .._learners.trees import Tree, grafted, grow_tree
-from . import cells
-from .cells import Cell, Chosen, Ground, _then, learn_cell
+from . import cell_choice
+from .cell_choice import Chosen
+from .cells import _then, learn_cell
 from .families import Data, stacked
 from .fitted import Fitted, Online, joined
+from .ground import Cell, Ground
 from .spread_choice import Shared, compact
 from .work import Problem, Work
 
@@ -31,7 +33,7 @@ PROBED = 3  # groups whose largest cells are looked at before all cells are lear
 
 
 class Rows(NamedTuple):
-    """Scaled rows of a group with values of the base, and which of them the base has learned."""
+    """Scaled rows of a group, values of the base, and how much it has learned of rows like each."""
 
     data: Data
     start: Array
@@ -52,8 +54,7 @@ def split(shared: Shared, data: Data) -> list[dict[int, Rows]]:
     blank = shared.blank
     Z = compact(blank, data.X)
     data = data._replace(X=Z, Y=blank.targets.transform(data.Y), weight=np.array(data.weight))
-    known = np.isin(fingerprints(Z, data.Y), shared.learned)
-    rows = Rows(data, shared.base.decide(Z), known)
+    rows = Rows(data, shared.base.decide(Z), shared.learned.of(fingerprints(Z, data.Y)))
     return [{group: _some(rows, at) for group, at in members(top, Z)} for top in shared.tops]
 
 
@@ -76,7 +77,9 @@ def _as_ground(shared: Shared, rows: Rows) -> Ground:
     setup: Any = None  # nothing is left to set
     work = Work(rows.data, rounds, hashes, problem, setup, shared.size, blank)
     order = shuffled(hashes, rounds, 0)
-    return Ground(work, shared.base, rows.start, rows.known, order, shared.plan.cell)
+    _, first = np.unique(hashes, return_index=True)  # rows that are alike are in one group
+    known = learned_share(hashes, rows.data.weight, first, rows.known[first])
+    return Ground(work, shared.base, rows.start, known, order, shared.plan.cell)
 
 
 def _fixed(rule: Rule, *_: Any) -> Rule:
@@ -88,10 +91,11 @@ def _seed(shared: Shared, tree: int, group: int) -> tuple[int, ...]:
 
 
 def probe(shared: Shared, group: int, parts: Sequence[Rows]) -> tuple[Cell, Array]:
-    """A cell of a group of the first tree, and which of its rows the base has learned."""
-    ground = _as_ground(shared, together(parts))
-    cell = cells.probe(ground, ground.cells(grow_tree_of(ground, _seed(shared, 0, group))))
-    return cell, ground.known[cell.rows]
+    """A cell of a group of the first tree, and how much the base has learned of rows like each."""
+    rows = together(parts)
+    ground = _as_ground(shared, rows)
+    cell = cell_choice.probe(ground, ground.cells(grow_tree_of(ground, _seed(shared, 0, group))))
+    return cell, rows.known[cell.rows]
 
 
 def grow_tree_of(ground: Ground, seed: tuple[int, ...]) -> Tree:
@@ -108,11 +112,11 @@ def probed(shared: Shared, groups: int) -> list[int]:
 
 def choose_in_cells(shared: Shared, probes: Sequence[tuple[Cell, Array]]) -> Chosen:
     """Kernels and passes with the least loss on held-out rows of the cell that has the most of them."""
-    cell, known = max(probes, key=lambda one: int((~one[1]).sum()))
+    cell, known = max(probes, key=lambda one: int((one[1] == 0).sum()))
     cell = cell._replace(rows=np.arange(len(cell.rows)))
     ground = _as_ground(shared, Rows(cell.data, cell.start, known))
     with workers(1) as threads, one_blas_thread():
-        return cells.race_in_cell(ground, cell, shared.plan, shared.seed, threads)
+        return cell_choice.race_in_cell(ground, cell, shared.plan, shared.seed, threads)
 
 
 def learn_group(

@@ -38,6 +38,24 @@ class Start(NamedTuple):
     weight: float  # of all rows
 
 
+class Known(NamedTuple):
+    """Rows that were learned, by their fingerprints, ascending, and how much of each."""
+
+    prints: Array
+    learned: Array
+
+    @classmethod
+    def counted(cls, prints: Array, weight: Array) -> Known:
+        """These rows, each once."""
+        found, at = np.unique(prints, return_inverse=True)
+        return cls(found, np.bincount(at, weight, len(found)))
+
+    def of(self, prints: Array) -> Array:
+        """How much was learned of rows like these."""
+        at = np.minimum(np.searchsorted(self.prints, prints), len(self.prints) - 1)
+        return np.where(self.prints[at] == prints, self.learned[at], 0.0)
+
+
 class Shared(NamedTuple):
     """What a sample has chosen for all rows."""
 
@@ -48,7 +66,7 @@ class Shared(NamedTuple):
     size: float
     seed: int
     tops: list[Tree]  # one per tree; their cells are the groups
-    learned: Array  # fingerprints of the rows that the base has learned
+    learned: Known  # the rows that the base has learned
 
 
 def groups_of(rounds: float, cell: int) -> int:
@@ -77,14 +95,16 @@ def settled(start: Start) -> Shared:
     seed, blank = work.seed(), work.blank
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         passes = chosen.fitted.passes
-        base, known = learn_base(work, chosen.number, passes, plan, seed, threads)
+        base = learn_base(work, chosen.number, passes, plan, seed, threads)
     order = shuffled(work.hashes, work.rounds, 0).rows
     most = max(1, len(order) // groups_of(blank.counts.rounds, plan.cell))
     random = [np.random.default_rng((seed, t)) for t in range(plan.orders or 1)]
     tops = [grow_tree(work.data.X, most, each, order) for each in random]
-    some = compact(blank, start.X[known]), read_only(work.data.Y[known])
+    rows, weight = work.rows_of(plan.base)
+    some = compact(blank, start.X[rows]), read_only(work.data.Y[rows])
+    learned = Known.counted(fingerprints(*some), weight)
     rule = work.problem.rule(start.weight, work.size)
-    return Shared(blank, base, rule, plan, work.size, seed, tops, np.unique(fingerprints(*some)))
+    return Shared(blank, base, rule, plan, work.size, seed, tops, learned)
 
 
 def compact(blank: Fitted, X: Any) -> Any:

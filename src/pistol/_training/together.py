@@ -7,17 +7,22 @@ both are learned, and held-out rows choose.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from .._compiled.types import Array, read_only
+from .._data.mapped import Mapped
+from .._data.metric import Weighted, metric_weights, weighted
 from .._data.ordering import Rounds, shuffled
 from .._learners import Learner
+from .._learners.gradients import mean_squares
 from .._learners.models import mean_model
 from .cells import learn_cells
 from .fitted import Fitted, Online, learned_before
+from .metric import SAMPLE
 from .plan import Plan
 from .tasks import mean_error
 from .watch import Watch
@@ -30,8 +35,8 @@ LOOKED_AT = 4096  # first rounds, which tell how many have a gradient
 FEW = 1 / 3  # of them, at most
 HELD_OUT = 2048  # rounds
 WHOLE = 4  # the first of so many passes is over all rounds, the others over support rows
-STAGES = 1, 4, 8  # passes after which held-out rows are looked at
-GAIN = 0.02  # what more passes have to bring, relatively
+MOST = 8  # passes
+GAIN = 0.02  # what more than one pass has to bring for more than WHOLE passes, relatively
 
 
 def learn_many(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
@@ -39,12 +44,14 @@ def learn_many(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -
     if not (_eligible(work, plan) and few_gradients(work)):
         return learn_cells(work, number, passes, plan, watch)
     held_out = _held_out(work, plan.base)
-    rest, held = _only(work, ~held_out), _only(work, held_out)
-    if not len(held.rounds.rows):
+    if not held_out.any():
         return learn_cells(work, number, passes, plan, watch)
-    one = _together(rest, held)
+    one = _together(work, held_out)
+    rest, held = _parted(work, held_out)
     cells = learn_cells(rest, number, passes, plan, watch)
-    return _told(held, min(cells, one, key=lambda fitted: _judged(held, fitted.learners).loss))
+    if _judged(held, cells.learners).loss <= one.loss:
+        return _told(held, cells)
+    return _told(one.held, one.fitted())
 
 
 def _eligible(work: Work, plan: Plan) -> bool:
@@ -76,10 +83,11 @@ def _held_out(work: Work, base: int) -> Array:
     return np.isin(hashes, hashes[some]) & ~np.isin(hashes, hashes[known])
 
 
-def _only(work: Work, some: Array) -> Work:
-    """The same with some of the rows."""
-    rows = np.flatnonzero(some)
-    return work.only(rows, read_only(work.data.weight[rows]))
+def _parted(work: Work, held_out: Array) -> tuple[Work, Work]:
+    """The same with the rows to learn, and with those that are held out."""
+    parts = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+    rest, held = (work.only(rows, read_only(work.data.weight[rows])) for rows in parts)
+    return rest, held
 
 
 def _learner(work: Work) -> Any:
@@ -100,17 +108,80 @@ def _learn(work: Work, learner: Learner, rounds: Rounds) -> Online:
     return online
 
 
-def _together(work: Work, held: Work) -> Fitted:
-    """One learner of all rows, with as many passes as held-out rows ask for."""
-    learner, seed, loss = _learner(work), work.seed(), np.inf
-    sums: list[Online] = []  # of each pass
-    for stage in STAGES:
-        for number in range(len(sums), stage):
-            sums.append(_learn(work, learner, _pass(work, learner, seed, number)))
-        before, loss = loss, _judged(held, [learner]).loss
-        if loss > (1 - GAIN) * before:
-            break
-    return replace(work.blank, learners=[learner], passes=len(sums), online=sums[0])
+@dataclass
+class One:
+    """One learner of all rows in some metric, pass after pass, and what held-out rows say of it."""
+
+    work: Work
+    held: Work
+    learner: Any
+    loss: float = np.inf
+    gained: bool = True  # whether the last passes brought enough
+    sums: list[Online] = field(default_factory=list)  # of each pass
+
+    @classmethod
+    def unlearned(cls, work: Work, held_out: Array) -> One:
+        """Before the first pass."""
+        rest, held = _parted(work, held_out)
+        return cls(rest, held, _learner(rest))
+
+    def go_on(self, passes: int) -> None:
+        """Learn until there were so many passes."""
+        seed = self.work.seed()
+        for number in range(len(self.sums), passes):
+            rounds = _pass(self.work, self.learner, seed, number)
+            self.sums.append(_learn(self.work, self.learner, rounds))
+        before, self.loss = self.loss, _judged(self.held, [self.learner]).loss
+        self.gained = self.loss <= (1 - GAIN) * before
+
+    def metric(self) -> Array:
+        """Weights of features: the more f changes along one, the larger."""
+        data, scaler = self.work.sample(SAMPLE).data, self.work.blank.scaler
+        squares = mean_squares(self.learner.model(), data.X, data.weight)
+        squares = self.work.problem.family.pooled(squares, data.X, data.weight, scaler)
+        return metric_weights(np.ones(len(squares)), squares)
+
+    def fitted(self) -> Fitted:
+        """What was learned, to be told what held-out rows say."""
+        blank, passes = self.work.blank, len(self.sums)
+        return replace(blank, learners=[self.learner], passes=passes, online=self.sums[0])
+
+
+def _together(work: Work, held_out: Array) -> One:
+    """One learner of all rows, in the metric that one without a metric has found, or in none.
+
+    The metric of a sample is worth little where it has few rows of a rare class.
+    """
+    tried = [_tried(_plain(work), held_out)]
+    if work.problem.family.metrics(work.data.X):
+        tried.append(_tried(_weighted(work, tried[0].metric()), held_out))
+    best = min(tried, key=lambda one: one.loss)
+    if best.gained:
+        best.go_on(MOST)
+    return best
+
+
+def _tried(work: Work, held_out: Array) -> One:
+    """A few passes of one learner."""
+    one = One.unlearned(work, held_out)
+    one.go_on(1)
+    one.go_on(WHOLE)
+    return one
+
+
+def _plain(work: Work) -> Work:
+    """The same without the metric that a sample has found."""
+    scaler = work.blank.scaler
+    return _weighted(work, np.ones(scaler.features)) if isinstance(scaler, Weighted) else work
+
+
+def _weighted(work: Work, weight: Array) -> Work:
+    """The same with these weights of features, in place of those that a sample has found."""
+    scaler, X = work.blank.scaler, work.data.X
+    inner, found = (scaler.scaler, scaler.weight) if isinstance(scaler, Weighted) else (scaler, 1.0)
+    step = partial(weighted, weight=weight / found)
+    data = work.data._replace(X=X.then(step) if isinstance(X, Mapped) else step(X))
+    return work._replace(data=data, blank=replace(work.blank, scaler=Weighted(inner, weight)))
 
 
 def _pass(work: Work, learner: Any, seed: int, number: int) -> Rounds:
