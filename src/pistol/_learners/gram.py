@@ -251,11 +251,6 @@ class GramRun:
         """Sums of the sizes of gradients."""
         return self.S.alpha
 
-    @property
-    def outputs(self) -> int:
-        """How many."""
-        return self.coef.shape[1]
-
     def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
         """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
         P, place = self.start[order], read_only(self.gram.place[order])

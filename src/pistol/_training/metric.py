@@ -24,13 +24,15 @@ from .._learners import Rule
 from .._learners.gradients import mean_squares
 from .families import Data, Family
 from .fitted import Window
-from .race import GAIN, Contest, Folds, Racer, Run
+from .race import Contest, Folds, Racer, Run
 
 SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
 # After so many metrics a scaling drops out if its loss is larger than the least by this share.
 BEHIND = (0.5, 0.05, 0.02)
+CLOSE = 0.02  # by this share losses of scalings may differ for both to be raced in
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
+LATER_GAIN = 0.04  # a later metric has to bring this much: it weights fewer features
 LEADING = 2  # candidates of a race on a sample that race on all rows
 SAMPLE = (
     128  # rounds at which gradients are looked at; fewer with several outputs, each of which tells
@@ -107,17 +109,22 @@ class Ways(NamedTuple):
                 for level, best, racing in zip(levels, leaders, racers, strict=True)
             ]
 
-    def joined(self, level: Level) -> Iterator[Level]:
-        """A level with all candidates, not the scout alone."""
+    def joined(self, levels: list[Level]) -> Iterator[list[Level]]:
+        """The levels with all candidates, not the scout alone."""
         others = [number for number in self.family.numbers if number != self.family.scout]
-        for (found,) in self.raced([(level, others)]):
-            best = min(level.best, found.best, key=lambda racer: racer.best)
-            yield level._replace(best=best, racers=[*level.racers, *found.racers])
+        for more in self.raced([(level, others) for level in levels]):
+            yield [
+                level._replace(
+                    best=min(level.best, found.best, key=lambda racer: racer.best),
+                    racers=[*level.racers, *found.racers],
+                )
+                for level, found in zip(levels, more, strict=True)
+            ]
 
-    def longer(self, level: Level) -> Iterator[Level]:
+    def longer(self, levels: list[Level]) -> Iterator[list[Level]]:
         """More passes."""
-        for best in self.contest.race(level.racers, self.most):
-            yield level._replace(best=best)
+        for leaders in self.contest.races([level.racers for level in levels], self.most):
+            yield [level._replace(best=best) for level, best in zip(levels, leaders, strict=True)]
 
 
 class Way(NamedTuple):
@@ -138,11 +145,12 @@ def levels(ways: Ways) -> Iterator[Level]:
         return
     for found in _scouted(ways):
         yield min((way.best for way in found), key=_loss)
-    top = min((way.best for way in found), key=_loss)
+    tops = [found[i].best for i in _within(CLOSE, [way.loss for way in found])]
     del found  # the kernel values of those that drop out are not needed any more
-    for every in ways.joined(top):
-        yield every
-    yield from ways.longer(every)
+    for every in ways.joined(tops):
+        yield min(every, key=_loss)
+    for longer in ways.longer(every):
+        yield min(longer, key=_loss)
 
 
 def _scouted(ways: Ways) -> Iterator[list[Way]]:
@@ -175,8 +183,15 @@ def _try_metrics(ways: Ways, found: list[Way], going: list[int], number: int) ->
 
 def _tried(way: Way, level: Level, number: int) -> Way:
     """A scaling after the scout has learned in the metric that it had suggested."""
-    scout, promising = level.best, _promising(number, level.best.best, way.loss)
-    if scout.best < way.loss:
+    scout = level.best
+    gain = (way.loss - scout.best) / (abs(way.loss) or 1.0)
+    if (
+        number == 0
+    ):  # it may be slightly worse than none, because the second is often better than both
+        taken, promising = gain > 0.0, gain > -TOLERANCE
+    else:
+        taken = promising = gain > LATER_GAIN
+    if taken:
         return Way(level, scout.best, scout, way.weights, promising)
     return way._replace(scout=scout, promising=promising)
 
@@ -195,14 +210,6 @@ def leading(racers: list[Racer]) -> list[int]:
     """The numbers of the best candidates."""
     best = sorted(racers, key=lambda racer: racer.best)[:LEADING]
     return sorted(racer.number for racer in best)
-
-
-def _promising(number: int, loss: float, least: float) -> bool:
-    """Whether another metric is worth a try after this one, given its loss and the least before.
-
-    The first may be slightly worse than none, because the second is often better than both.
-    """
-    return loss < least + (TOLERANCE if number == 0 else -GAIN) * abs(least)
 
 
 def _racers(ways: Ways, entries: Sequence[tuple[Level, list[int] | None]]) -> list[list[Racer]]:
@@ -253,7 +260,7 @@ def _weights_of(ways: Ways, way: Way, fold: int, run: Any) -> Array:
     """The metric that a run of the scout suggests."""
     folds, family = ways.contest.folds, ways.family
     rounds, at = folds.rounds, folds.learned[fold]
-    n = min(len(at), int(SAMPLE / run.outputs**0.5))
+    n = min(len(at), SAMPLE)
     at = at[np.arange(n) * len(at) // max(n, 1)]
     Z, r = run.Z[rounds.rows[at]], rounds.r[at]
     squares = family.pooled(mean_squares(run.expansion(), Z, r), Z, r, way.best.scaler)
