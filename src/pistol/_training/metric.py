@@ -9,7 +9,7 @@ that it has found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ BEHIND = (0.5, 0.05, 0.02)
 CLOSE = 0.02  # by this share losses of scalings may differ for both to be raced in
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LATER_GAIN = 0.04  # a later metric has to bring this much: it weights fewer features
-LEADING = 2  # candidates of a race on a sample that race on all rows
+LEADING = 2  # candidates of one race that take part in another, of the same rows or of more
 SAMPLE = (
     128  # rounds at which gradients are looked at; fewer with several outputs, each of which tells
 )
@@ -109,17 +109,12 @@ class Ways(NamedTuple):
                 for level, best, racing in zip(levels, leaders, racers, strict=True)
             ]
 
-    def joined(self, levels: list[Level]) -> Iterator[list[Level]]:
-        """The levels with all candidates, not the scout alone."""
-        others = [number for number in self.family.numbers if number != self.family.scout]
-        for more in self.raced([(level, others) for level in levels]):
-            yield [
-                level._replace(
-                    best=min(level.best, found.best, key=lambda racer: racer.best),
-                    racers=[*level.racers, *found.racers],
-                )
-                for level, found in zip(levels, more, strict=True)
-            ]
+    def joined(self, level: Level, numbers: Iterable[int]) -> Iterator[Level]:
+        """A level with these candidates, too, and not the scout alone."""
+        others = [number for number in numbers if number != self.family.scout]
+        for (found,) in self.raced([(level, others)]) if others else ():
+            best = min(level.best, found.best, key=lambda racer: racer.best)
+            yield level._replace(best=best, racers=[*level.racers, *found.racers])
 
     def longer(self, levels: list[Level]) -> Iterator[list[Level]]:
         """More passes."""
@@ -145,11 +140,14 @@ def levels(ways: Ways) -> Iterator[Level]:
         return
     for found in _scouted(ways):
         yield min((way.best for way in found), key=_loss)
-    tops = [found[i].best for i in _within(CLOSE, [way.loss for way in found])]
+    tops = sorted((found[i].best for i in _within(CLOSE, [way.loss for way in found])), key=_loss)
     del found  # the kernel values of those that drop out are not needed any more
-    for every in ways.joined(tops):
-        yield min(every, key=_loss)
-    for longer in ways.longer(every):
+    numbers: Iterable[int] = ways.family.numbers
+    for at, alone in enumerate(tops):
+        for tops[at] in ways.joined(alone, numbers):
+            yield min(tops, key=_loss)
+        numbers = leading(tops[0].racers)
+    for longer in ways.longer(tops):
         yield min(longer, key=_loss)
 
 
