@@ -65,7 +65,7 @@ class Expansion:
         out = np.zeros((X.shape[0], self.coef.shape[1]))
         if len(self.ids) == 0:
             return out
-        if self._polynomial is not None:
+        if inner is None and self._polynomial is not None:
             return self._polynomial.decide(X)
         coef, few = (
             np.ascontiguousarray(self.coef.transpose(0, 2, 1)),
