@@ -100,8 +100,10 @@ def test_many_rounds():
     assert auto(2048, KERNELS).trial is None
     assert auto(2049, KERNELS).trial == Race(1, 8, 0, 2049, 1366)
     assert auto(4096, KERNELS).trial == auto(4097, KERNELS).race._replace(most=8)
-    assert auto(4097, KERNELS) == Plan(Race(1, 16, 0, 1366 + 2048, 1366), 2, 64, 5000, 2048)
-    assert auto(10**6, KERNELS) == auto(4097, KERNELS)
+    assert auto(4097, KERNELS) == Plan(Race(1, 16, 0, 1366 + 2048, 1366), 2, 64, 5000, 2731)
+    assert auto(6000, KERNELS).base == 4000
+    assert auto(6144, KERNELS).base == KERNELS.few
+    assert auto(10**6, KERNELS) == auto(6144, KERNELS)
     assert auto(4097, ONE) == Plan(Race(1, 64, 0, 1366 + 2048, 1366), 1, 10)
     assert auto(10_000, ONE).passes == 5
     assert auto(10**6, ONE).passes == 1

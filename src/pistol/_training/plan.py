@@ -94,7 +94,8 @@ def make_plan(
         return Plan(None, chosen, 1)
     if limits.cell:
         trees, most = TREES if free else chosen, race.most
-        return Plan(race._replace(most=BASE_PASSES), trees, most, limits.cell, limits.sample)
+        base = min(rounds * 2 // 3, limits.few)  # other rows choose what cells add to it
+        return Plan(race._replace(most=BASE_PASSES), trees, most, limits.cell, base)
     if limits.only_passes:
         race = race._replace(most=most)
     return Plan(race, chosen, most)
