@@ -196,8 +196,10 @@ def test_hashes_of_wide_rows_depend_on_content_alone(seed):
     assert_array_equal(hashes_of(X[copies], np.ones(len(copies))), expected[:, copies])
     turned = X[:, columns] * rng.choice([-1, 1], 12)
     assert_array_equal(hashes_of(turned, weight)[:2], expected[:2])
-    for found, told in zip(expected[1:], (abs(X), X + 0.0), strict=True):  # signs are in fine ones
-        assert len(np.unique(found)) == len(np.unique(told, axis=0))
+    coarse, fine = (len(np.unique(found)) for found in expected[1:])
+    magnitudes, every = (len(np.unique(told, axis=0)) for told in (abs(X), X + 0.0))
+    assert 0.8 * magnitudes < coarse <= magnitudes  # steps are coarse
+    assert fine == every
 
 
 @few

@@ -164,7 +164,7 @@ def test_attributes_describe_all_cells(fitted):
     for model in fitted.values():
         X, _ = data(model)
         assert_allclose(model.feature_importances_.sum(), 1.0)
-        assert model.feature_importances_[2] < 0.2, "the third feature says nothing"
+        assert model.feature_importances_[2] < 1 / 4, "the third feature says nothing"
         assert sum(model.kernel_weights_.values()) == pytest.approx(1.0)
         assert model.n_support_ == len(model.support_) == len(model.support_vectors_)
         assert model.dual_coef_.shape[1] == model.n_support_
@@ -245,7 +245,7 @@ def _recorded(X=None, y=None, weight=None):
 def test_the_cell_with_the_most_new_rows_chooses():
     """Held-out loss is of rows that the base has not learned."""
     ground, cells, cell = _recorded()
-    assert ground.known.sum() == SMALL.sample
+    assert ground.known.sum() == SMALL.few
     new = [(ground.known[ground.order.rows[own]] == 0).sum() for own in cells]
     assert len(cells) > 1
     assert (ground.known[cell.rows] == 0).sum() == max(new) > 0
@@ -275,7 +275,7 @@ def test_frequent_targets_count_among_held_out_rows_as_often_as_they_occur(monke
     held = ground.known[cell.rows][usual]
     assert ((held > 0) & (held < 1)).any()
     # what is left out of the loss is about the share of all rounds that the base has learned
-    share = SMALL.sample / len(y)
+    share = SMALL.few / len(y)
     assert abs(1 - now.sum() / before.sum() - share) < share
 
 
@@ -310,7 +310,7 @@ def test_blocks_know_the_rows_that_the_base_has_learned(estimator, metric, monke
     start = begin_choice(block, problem, setup, plan, Counts(n, n, 1.0), float(n), None)
     shared = settled(start)
     (first, *_) = spread_cells.split(shared, block)
-    assert sum(rows.known.sum() for rows in first.values()) == SMALL.sample
+    assert sum(rows.known.sum() for rows in first.values()) == SMALL.few
 
 
 @both

@@ -15,7 +15,7 @@ from .._compiled.types import Array, read_only
 from .cells import Patchwork, centred, members
 from .models import Expansion
 
-PRECISE = 2**14  # numbers in support rows up to which float64 costs nothing
+PRECISE = 256  # support rows up to which float64 costs nothing
 MODERATE = 1e8  # its cube is far below the largest number of float32
 FEWEST, MOST = 8, 64  # rows whose gradients are computed together,
 ROOM = 1_000_000  # so many that these numbers stay in a core's cache
@@ -86,8 +86,7 @@ def gradients_of(
 
 def _gradients(model: Expansion, size: float, exact: bool) -> Callable[[Any], Array]:
     """∂f_j/∂x_i as a function of rows, for kernels that are there in all space."""
-    many = len(model.sq) * model.rows.shape[1] > PRECISE
-    dtype = np.float32 if many and _moderate(model) else np.float64
+    dtype = np.float32 if len(model.sq) > PRECISE and _moderate(model) else np.float64
     groups = groups_of(model.kernels)
     if groups is None:
         raise ValueError("the gradients of these kernels are not known")
