@@ -144,7 +144,8 @@ def levels(ways: Ways) -> Iterator[Level]:
     del found  # the kernel values of those that drop out are not needed any more
     numbers: Iterable[int] = ways.family.numbers
     for at, alone in enumerate(tops):
-        for tops[at] in ways.joined(alone, numbers):
+        for joined in ways.joined(alone, numbers):
+            tops[at] = joined
             yield min(tops, key=_loss)
         numbers = leading(tops[0].racers)
     for longer in ways.longer(tops):
