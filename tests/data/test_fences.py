@@ -134,7 +134,7 @@ def test_sparse_fences_are_those_of_a_plain_loop(seed, tail, dtype):
 
 
 def test_used_memory_is_used_again_only_where_it_is_large_enough(monkeypatch):
-    monkeypatch.setattr(module, "DENSE", 0)  # so that rows are wide
+    monkeypatch.setattr(module, "WIDE", 0)  # so that rows are wide
     rng = np.random.default_rng(0)
     for n in (6, 60):
         X = sp.csr_array(rng.random((n, 7)))

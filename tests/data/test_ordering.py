@@ -298,7 +298,7 @@ def test_laws_of_content_hold_for_wide_rows(seed):
 
     def played(X, Y, weight):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(overview, "DENSE", 0)
+            patch.setattr(overview, "WIDE", 0)
             hashes = content(sp.csr_array(X), Y, weight)
         assert len(np.unique(hashes)) == len(np.unique(np.hstack([X, Y]), axis=0))
         return shuffled(hashes, as_given(weight), seed).rows
@@ -310,6 +310,27 @@ def test_laws_of_content_hold_for_wide_rows(seed):
     assert (table[played(X[:, columns] * unit, Y, weight)] == expected).mean() > 0.9
     copies = np.repeat(np.arange(40), weight.astype(int))
     assert (table[copies[played(X[copies], Y[copies], np.ones(len(copies)))]] == expected).all()
+
+
+def test_wide_rows_of_features_that_are_equally_frequent_are_told_apart():
+    """Such features have one key, as balanced one-hot columns have: all is left to the fine half."""
+    rng, n, levels = np.random.default_rng(0), 6000, 100
+    codes = np.column_stack([rng.permutation(np.arange(n) % levels) for _ in range(5)])
+    columns = (codes + levels * np.arange(5)).ravel()
+    X = sp.csr_array((np.ones(5 * n), columns, 5 * np.arange(n + 1)), shape=(n, 5 * levels))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overview, "WIDE", 0)
+        hashes = content(X, np.ones((n, 1)), np.ones(n))
+    assert len(np.unique(hashes)) == len(np.unique(codes, axis=0))
+
+
+def test_wide_rows_are_learned_alike_whether_they_are_dense_or_sparse():
+    rng = np.random.default_rng(0)
+    X = rng.gamma(2.0, size=(40, 12)) * (rng.random((40, 12)) < 0.3)
+    Y, weight = rng.choice([-1.0, 1.0], size=(40, 1)), rng.integers(1, 4, 40).astype(float)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overview, "WIDE", 0)
+        assert (content(X, Y, weight) == content(sp.csr_array(X), Y, weight)).all()
 
 
 @given(seed=integers(0, 100), n=integers(1, 40))

@@ -33,7 +33,7 @@ class Rounds(NamedTuple):
 
 
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
-_LAST = np.uint64(2**20 - 1)  # bits of the fine half that coarse hashes of wide rows leave
+_LAST = np.uint64(2**20 - 1)  # bits of the fine half that coarse steps of wide rows leave
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -48,8 +48,8 @@ def content(X: Any, Y: Array, weight: Array, threads: Workers) -> tuple[Array, O
     """A 64-bit hash of every row and its targets: a coarse one in front of a fine one.
 
     The coarse half is that of values in large steps, whose features are known by what is in them. So
-    it survives rounding, and another order, sign, origin or unit of the features. Of wide sparse rows
-    it is that of the features that a row has. The fine half tells apart what remains, and wide rows by
+    it survives rounding, and another order, sign, origin or unit of the features. Of wide rows it is
+    that of the features that a row has. The fine half tells apart what remains, and wide rows by
     values in large steps first; it is zero where nothing remains. What was seen of the features comes
     with them.
     """
@@ -57,11 +57,24 @@ def content(X: Any, Y: Array, weight: Array, threads: Workers) -> tuple[Array, O
     found = mix(mix(seen.hashes) + targets.hashes) & ~_LOW
     some = _alike(found, weight)
     fine = mix(fine_hashes(seen, some, threads)) + fine_hashes(targets, some, threads)
-    fine = mix(fine) >> _HALF
-    if seen.stored is not None:
-        fine = (mix(coarse_hashes(seen, some, threads)) >> _HALF) & ~_LAST | fine & _LAST
-    found[some] |= fine
+    if seen.stored is None:
+        found[some] |= mix(fine) >> _HALF
+        return found, seen
+    found[some] |= (mix(coarse_hashes(seen, some, threads)) >> _HALF) & ~_LAST
+    found[some] |= _numbers(found[some], mix(fine)) & _LAST
     return found, seen
+
+
+def _numbers(group: Array, value: Array) -> Array:
+    """For each value its place among the different ones of its group."""
+    order = np.lexsort((value, group))
+    first = np.ones(len(order), bool)  # of its group
+    first[1:] = group[order[1:]] != group[order[:-1]]
+    new = first.copy()
+    new[1:] |= value[order[1:]] != value[order[:-1]]
+    number, out = np.cumsum(new), np.empty(len(order), np.uint64)
+    out[order] = number - np.maximum.accumulate(np.where(first, number, 0))
+    return out
 
 
 def _alike(found: Array, weight: Array) -> Array:

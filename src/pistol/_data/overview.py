@@ -26,8 +26,7 @@ from .._compiled.features import (
 from .._compiled.rows import as_rows
 from .._compiled.threads import Workers
 from .._compiled.types import Array, Rows, aligned_zeros, read_only
-from .scaling import DENSE
-from .seen import restricted
+from .seen import WIDE, restricted
 
 MANY = 2**18  # stored values from which threads are worth their while
 DRAWN = 2**12  # stored values that say which features occur how often
@@ -60,10 +59,10 @@ def overview(X: Any, weight: Array, threads: Workers, salt: np.uint64 = ODD) -> 
     """Look at all rows; `salt` makes hashes of their own. Rows of weight zero do not count.
 
     In a hash, u_j is the place of x_j in the range of feature j. A constant feature adds nothing. Wide
-    sparse rows have others: which features a row has tells nearly all of them apart.
+    rows have others: which features a row has tells nearly all of them apart.
     """
-    wide = sp.issparse(X) and X.shape[1] > DENSE
-    X, features = restricted(X)
+    wide = X.shape[1] > WIDE
+    X, features = restricted(sp.csr_array(X) if wide and not sp.issparse(X) else X)
     rows = as_rows(X if sp.issparse(X) else np.ascontiguousarray(X))
     weight = read_only(np.ascontiguousarray(weight, np.float64))
     if wide:

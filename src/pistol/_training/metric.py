@@ -142,7 +142,7 @@ def levels(ways: Ways) -> Iterator[Level]:
         yield min((way.best for way in found), key=_loss)
     tops = sorted((found[i].best for i in _within(CLOSE, [way.loss for way in found])), key=_loss)
     del found  # the kernel values of those that drop out are not needed any more
-    numbers: Iterable[int] = ways.family.numbers
+    numbers: Iterable[int] = ways.family.numbers if ways.numbers is None else ways.numbers
     for at, alone in enumerate(tops):
         for joined in ways.joined(alone, numbers):
             tops[at] = joined
