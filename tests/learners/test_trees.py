@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._learners import trees
 from pistol._learners.trees import grow_tree
@@ -69,3 +69,13 @@ def test_cells_are_looked_up_in_parts(monkeypatch):
     monkeypatch.setattr(trees, "PART", 7)
     assert_array_equal(tree.cell_of(Z), whole)
     assert len(tree.cell_of(Z[:0])) == 0
+
+
+@given(
+    Z=arrays(np.float32, (7, 3), elements=st.sampled_from([0.0, 0.0, 1.0, -2.5])),
+    layout=st.sampled_from([sp.csc_array, sp.csr_array]),
+)
+def test_the_spread_of_sparse_rows_is_that_of_dense_ones(Z, layout):
+    found, expected = trees._spread(layout(Z)), trees._spread(Z)
+    assert_allclose(found, expected, rtol=1e-12)
+    assert_array_equal(found == 0, (Z[0] == Z).all(axis=0))

@@ -111,10 +111,7 @@ def _column(Z: Any, feature: int, rows: Array) -> Array:
 
 def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float] | None:
     """A feature and a threshold with rows on both sides; None if all rows agree."""
-    some = Z[rows[:: max(1, len(rows) // LOOKED_AT)]]
-    some = some.toarray() if sp.issparse(some) else some
-    spread = some.var(axis=0, dtype=np.float64)
-    spread[some.min(axis=0) == some.max(axis=0)] = 0.0
+    spread = _spread(Z[rows[:: max(1, len(rows) // LOOKED_AT)]])
     quantile = random.uniform(0.5 - OFF, 0.5 + OFF)
     for feature in _drawn(spread, random):
         values = np.sort(_column(Z, feature, rows))
@@ -124,6 +121,17 @@ def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float
             last = steps[np.argmin(np.abs(steps + 1 - at))]
             return feature, _between(float(values[last]), float(values[last + 1]))
     return None
+
+
+def _spread(Z: Any) -> Array:
+    """The variance of every feature; zero where all rows agree, whatever rounding says."""
+    if not sp.issparse(Z):
+        spread = Z.var(axis=0, dtype=np.float64)
+        return np.where(Z.min(axis=0) == Z.max(axis=0), 0.0, spread)
+    Z = Z.astype(np.float64)  # its zeros need no memory
+    mean, square = (part.sum(axis=0) / Z.shape[0] for part in (Z, Z.multiply(Z)))
+    low, high = (part.toarray().ravel() for part in (Z.min(axis=0), Z.max(axis=0)))
+    return np.where(low == high, 0.0, np.maximum(square - mean * mean, 0.0))
 
 
 def _between(low: float, high: float) -> float:
