@@ -25,10 +25,7 @@ KEY, LOWEST, NEEDED = 0, 1, 2
 FENCE = 4.0  # mean magnitudes of a feature to its fence
 _MORE = 1.001  # than rounding may take from a mean square
 _NO, _ONE = np.uint64(0), np.uint64(1)
-_HALF, _ROUND = (
-    np.uint64(32),
-    np.uint64(1 << 31),
-)  # bits of a sum of weights that rounding may change
+_HALF, _ROUND = np.uint64(32), np.uint64(1 << 31)  # rounding may change the last bits of a sum
 
 
 @loop(lambda data: types.void(rows_type(data), numbers, _floats, types.int64, types.int64))

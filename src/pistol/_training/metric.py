@@ -34,9 +34,7 @@ CLOSE = 0.02  # by this share losses of scalings may differ for both to be raced
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LATER_GAIN = 0.04  # a later metric has to bring this much: it weights fewer features
 LEADING = 2  # candidates of one race that take part in another, of the same rows or of more
-SAMPLE = (
-    128  # rounds at which gradients are looked at; fewer with several outputs, each of which tells
-)
+SAMPLE = 128  # rounds at which gradients are looked at
 
 
 class Level(NamedTuple):
@@ -181,12 +179,13 @@ def _try_metrics(ways: Ways, found: list[Way], going: list[int], number: int) ->
 
 
 def _tried(way: Way, level: Level, number: int) -> Way:
-    """A scaling after the scout has learned in the metric that it had suggested."""
+    """A scaling after the scout has learned in the metric that it had suggested.
+
+    The first may be slightly worse than none, because the second is often better than both.
+    """
     scout = level.best
     gain = (way.loss - scout.best) / (abs(way.loss) or 1.0)
-    if (
-        number == 0
-    ):  # it may be slightly worse than none, because the second is often better than both
+    if number == 0:
         taken, promising = gain > 0.0, gain > -TOLERANCE
     else:
         taken = promising = gain > LATER_GAIN
