@@ -11,7 +11,7 @@ from pistol._compiled.threads import workers
 from pistol._compiled.tiles import kernel_values
 from pistol._compiled.types import read_only
 from pistol._data.sums import SUMS
-from pistol._learners import Dual, Rule
+from pistol._learners import Dual, Rule, step_by_step
 from pistol._learners import gram as _gram
 from pistol._learners.gram import Gram, GramRun
 from pistol.kernels import get_kernel
@@ -74,6 +74,23 @@ def test_rounds_are_those_of_the_dual_learner(kernels, loss, seed):
         assert_near(ours, theirs)
         assert_same_state(run, dual)
     assert_near(run.scores(np.arange(N)), dual.model().decide(Z))
+
+
+@every_sum
+@pytest.mark.parametrize("average", ["linear", "uniform", None])
+@few
+@given(seed=seeds)
+def test_scores_on_the_way_are_those_at_that_time(kernels, average, seed):
+    Z, Y, order, r = make(seed, 2)
+    rule, at = rule_of("huber", average), np.array([4, 2, 11])
+    ours, steps = (runs(kernels, rule, Z, 2)[0] for _ in range(2))
+    ends, marks = read_only(np.array([7, 30, 41, len(order)])), np.array([1, 2, 4])
+    P, scores = ours.learn_and_score(Y, order, r, ends, marks, at)
+    P_steps, found = step_by_step(steps, Y, order, r, ends, marks, at)
+    assert_array_equal(P, P_steps)
+    assert_array_equal(scores, found)
+    assert_array_equal(scores[-1], ours.scores(at))
+    assert_near(scores[-1], ours.expansion().decide(Z[at]))
 
 
 @every_sum

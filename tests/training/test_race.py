@@ -10,6 +10,7 @@ from pistol import PistolClassifier, PistolRegressor
 from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
 from pistol._data.ordering import Rounds
+from pistol._learners import step_by_step
 from pistol._training.race import (
     SURVIVORS,
     Contest,
@@ -156,6 +157,9 @@ class Fake:
         assert not set(at) & set(self.learned), "held-out rows were learned"
         return np.full((len(at), 1), self.error(self.passes))
 
+    def learn_and_score(self, *args):
+        return step_by_step(self, *args)
+
     def snapshot(self):
         return self.passes
 
@@ -182,7 +186,7 @@ def run():
         folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, 1 / K), K, 0)
         with workers(1) as threads:
             mean = lambda P: float(P.mean())  # noqa: E731
-            contest = Contest(np.zeros((N, 1)), folds, mean, threads)
+            contest = Contest(np.zeros((N, 1)), folds, mean, threads, watched=True)
             racers = [Racer(i, [make() for _ in range(K)]) for i, make in enumerate(makers)]
             return list(contest.race(racers, most)), runs
 
@@ -229,7 +233,7 @@ def test_a_candidate_can_go_on_where_its_race_ended(run):
     racer, rounds = found[-1], Rounds(read_only(np.arange(N)), read_only(np.ones(N)))
     folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, 1 / K), K, 0)
     with workers(1) as threads:
-        contest = Contest(np.zeros((N, 1)), folds, lambda P: float(P.mean()), threads)
+        contest = Contest(np.zeros((N, 1)), folds, lambda P: float(P.mean()), threads, True)
         assert [(best.passes, best.done) for best in contest.race([racer], 16)] == [
             (8, 8),
             (16, 16),

@@ -32,8 +32,10 @@ from .types import (
     loop,
     matrix,
     plugs,
+    real,
     rounds,
     scalars,
+    vector,
 )
 
 FEW, MANY = 16, 32  # rounds that are played together with one output, and with several
@@ -199,6 +201,7 @@ class Workspace(NamedTuple):
     used: Array  # rounds with a gradient, and at the end four rows
     flat: Array  # the kernel values of a block, with one line per kernel
     spare: Array  # lines for kernels that a chain does not have
+    four: Array  # coefficients of all kernels at four rows
     desk: Desk
 
     @classmethod
@@ -215,69 +218,16 @@ class Workspace(NamedTuple):
             np.empty(B + 8, np.uintp),
             K.reshape(Q, B * B),
             np.zeros((2, n), g.dtype),
+            np.zeros((Q, 4), g.dtype),
             Desk.of(Q, J, B),
         )
 
 
 def _workspace(data: Any) -> types.NamedTuple:
     numbers = types.Array(types.uintp, 1, "C")
-    fields = block_values, matrix, cube, numbers, numbers, matrix, _lines(data), desk
+    lines = _lines(data)
+    fields = block_values, matrix, cube, numbers, numbers, matrix, lines, lines, desk
     return types.NamedTuple(fields, Workspace)
-
-
-@loop(
-    lambda data: types.void(
-        gram_type(data),
-        rounds,
-        indices,
-        plugs,
-        scalars,
-        _state(data),
-        matrix,
-        cube,
-        matrix,
-        _workspace(data),
-    ),
-    fastmath={"contract"},
-)
-def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space):
-    """Play passes on rows whose kernel values are all known; `ends` tells where each one ends.
-
-    g[q, j] is that of kernel q and output j, at every row. It is kept up to date block by block, so
-    that rounds without a gradient cost next to nothing.
-    """
-    Q, J, n = g.shape
-    block, new, share, rows, used, flat, spare, work = space
-    timed = changes_in_time(rule, work)
-    size = len(rows) - 1
-    start = 0
-    for end in ends:
-        for first in range(start, end, size):
-            m = min(size, end - first)
-            for k in range(m):
-                rows[k] = rounds.order[first + k]
-            _fill(block, flat, values, rows[:m], g)
-            play(block, m, rounds, first, rule, timed, S, new, share, P, work)
-            moved = 0
-            for k in range(m):
-                i, some = rows[k], False
-                for j in range(J):
-                    some |= new[k, j] != 0.0
-                    if new[k, j] != 0.0:
-                        coef[i, j] += new[k, j]
-                        for q in range(Q):
-                            u[i, q, j] += share[q, k, j]
-                    new[moved, j] = new[k, j]
-                rows[moved] = i
-                moved += some
-            _spread(values, rows, moved, new, g, used, spare)
-        for q in range(Q):  # drift of ‖g‖² ends here: it is Σ coef g
-            for j in range(J):
-                total = 0.0
-                for x in range(n):
-                    total += coef[x, j] * g[q, j, x]
-                S.g_norm_sq[q, j] = _plain(0.0 if total < 0.0 else total)
-        start = end
 
 
 @plain(forceinline=True, fastmath={"contract"})
@@ -342,20 +292,34 @@ def _add_four_rows(values, rows, f, first, out):
             _add_fourth_powers(v, w, y, z, a, b, c, d, out)
 
 
-@loop(lambda data: types.void(gram_type(data), _state(data), types.int64, _lines(data)))
-def expand_gram(values, coef, first, out):
-    """out[j, x] += Σ_q Σ_n coef[q, j, n] k_q(n, first + x), with four rows n at a time.
+@plain
+def _mean(c, total, coef, u):
+    """A coefficient of f̄, with C_T in c; or of f, with its multiplier in c and no weights in all."""
+    return (c * coef - u) / total if total > 0.0 else c * coef
 
-    Rows without a coefficient cost next to nothing.
-    """
-    Q, J, m = coef.shape
-    f, rows = np.zeros((Q, 4), coef.dtype), np.zeros(4, np.uintp)
-    for j in range(J):
+
+@plain
+def _largest(c, total, coef, u):
+    """The size of the largest coefficient; 1 where all are zero."""
+    most = 0.0
+    for n in range(len(coef)):
+        for q in range(len(c)):
+            for j in range(coef.shape[1]):
+                size = abs(_mean(c[q, j], total, coef[n, j], u[n, q, j]))
+                most = size if size > most else most
+    return most if most > 0.0 else 1.0
+
+
+@plain
+def _expand(values, c, total, coef, u, first, f, rows, out):
+    """out[j, x] = f_j(first + x) divided by what is returned; f and rows are for four rows each."""
+    kind, size = out.dtype.type, _largest(c, total, coef, u)
+    for j in range(len(out)):
         count = 0
-        for n in range(m):
+        for n in range(len(coef)):
             some = False
-            for q in range(Q):
-                f[q, count] = coef[q, j, n]
+            for q in range(len(c)):
+                f[q, count] = kind(_mean(c[q, j], total, coef[n, j], u[n, q, j]) / size)
                 some |= f[q, count] != 0.0
             rows[count] = n
             count += some
@@ -363,5 +327,86 @@ def expand_gram(values, coef, first, out):
                 _add_four_rows(values, rows, f, first, out[j])
                 count = 0
         if count > 0:
-            f[:, count:] = 0.0
+            for q in range(len(f)):
+                for k in range(count, 4):
+                    f[q, k] = 0.0
             _add_four_rows(values, rows, f, first, out[j])
+    return size
+
+
+@loop(lambda data: real(gram_type(data), matrix, real, matrix, cube, types.int64, _lines(data)))
+def expand_gram(values, c, total, coef, u, first, out):
+    """out[j, x] += f_j(first + x) divided by what is returned, from g = Σ coef k and u = Σ C Δ.
+
+    f̄ is (C_T g - u) / Σ ω, with C_T in `c` and Σ ω in `total`. Its coefficients may be larger than
+    float32 can be, hence the divisor. Four rows are taken at a time; rows without a coefficient cost
+    next to nothing.
+    """
+    f, rows = np.zeros((len(c), 4), out.dtype), np.zeros(4, np.uintp)
+    return _expand(values, c, total, coef, u, first, f, rows, out)
+
+
+@loop(
+    lambda data: types.void(
+        gram_type(data),
+        rounds,
+        indices,
+        plugs,
+        scalars,
+        _state(data),
+        matrix,
+        cube,
+        matrix,
+        _workspace(data),
+        indices,
+        types.int64,
+        _state(data),
+        vector,
+    ),
+    fastmath={"contract"},
+)
+def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space, marks, at, scores, sizes):
+    """Play passes on rows whose kernel values are all known; `ends` tells where each one ends.
+
+    g[q, j] is that of kernel q and output j, at every row. It is kept up to date block by block, so
+    that rounds without a gradient cost next to nothing. After as many passes as `marks` say, f̄ at
+    the columns from `at` on is put into `scores`, divided by a number that goes to `sizes`.
+    """
+    Q, J, n = g.shape
+    block, new, share, rows, used, flat, spare, four, work = space
+    timed = changes_in_time(rule, work)
+    size = len(rows) - 1
+    start, mark = 0, 0
+    for number in range(len(ends)):
+        end = ends[number]
+        for first in range(start, end, size):
+            m = min(size, end - first)
+            for k in range(m):
+                rows[k] = rounds.order[first + k]
+            _fill(block, flat, values, rows[:m], g)
+            play(block, m, rounds, first, rule, timed, S, new, share, P, work)
+            moved = 0
+            for k in range(m):
+                i, some = rows[k], False
+                for j in range(J):
+                    some |= new[k, j] != 0.0
+                    if new[k, j] != 0.0:
+                        coef[i, j] += new[k, j]
+                        for q in range(Q):
+                            u[i, q, j] += share[q, k, j]
+                    new[moved, j] = new[k, j]
+                rows[moved] = i
+                moved += some
+            _spread(values, rows, moved, new, g, used, spare)
+        for q in range(Q):  # drift of ‖g‖² ends here: it is Σ coef g
+            for j in range(J):
+                total = 0.0
+                for x in range(n):
+                    total += coef[x, j] * g[q, j, x]
+                S.g_norm_sq[q, j] = _plain(0.0 if total < 0.0 else total)
+        start = end
+        if mark < len(marks) and marks[mark] == number + 1:
+            sizes[mark] = _expand(
+                values, S.c_sum, S.weight[0, 0], coef, u, at, four, used[-4:], scores[mark]
+            )
+            mark += 1

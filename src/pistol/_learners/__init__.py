@@ -12,7 +12,7 @@ from .dual import Dual
 from .finished import Finished
 from .gram import Gram, GramRun
 from .primal import Primal, RowsRun
-from .rule import AVERAGES, Chunk, Rule
+from .rule import AVERAGES, Chunk, Rule, step_by_step
 from .support import diagonal
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "RowsRun",
     "Rule",
     "diagonal",
+    "step_by_step",
 ]
 
 Learner = Primal | Coordinates | Dual | Cells  # those that learn; `Finished` has stopped

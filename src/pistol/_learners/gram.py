@@ -41,11 +41,12 @@ from ..kernels import (
 )
 from .dual import Dual
 from .models import Expansion
-from .rule import Rule
+from .rule import Rule, step_by_step
 from .support import diagonal
 
 LINES = 128  # whose values are computed together
 WIDE = 64  # features from which inner products take longer than to copy them
+NO_MARKS = read_only(np.empty(0, np.int64))
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
 
@@ -253,12 +254,42 @@ class GramRun:
 
     def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
         """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
+        ends = np.array([len(order)]) if ends is None else ends
+        return self._play(V, order, r, ends, NO_MARKS, 0, self._out(0, 0))[0]
+
+    def learn_and_score(
+        self, V: Array, order: Array, r: Array, ends: Array, marks: Array, at: Array
+    ) -> tuple[Array, Array]:
+        """The same; and f̄ at the rows with numbers `at`, after as many passes as each of `marks`."""
+        if self.rule.average is None:
+            return step_by_step(self, V, order, r, ends, marks, at)
+        first, places = self._columns(at)
+        out = self._out(len(marks), int(places.max(initial=-1)) + 1)
+        P, sizes = self._play(V, order, r, ends, marks, first, out)
+        return P, self.start[at] + out.transpose(0, 2, 1)[:, places] * sizes[:, None, None]
+
+    def _play(
+        self, V: Array, order: Array, r: Array, ends: Array, marks: Array, first: int, out: Array
+    ) -> tuple[Array, Array]:
+        """Predictions of these rounds, and what the scores in `out` have to be multiplied by."""
         P, place = self.start[order], read_only(self.gram.place[order])
         rounds = Rounds.of(read_only(V[self.gram.learned]), place, r)
-        ends = read_only(np.array([len(order)]) if ends is None else ends)
         state = self.plugs, self.S, self.g, self.coef, self.u, P, self.space
-        learn_gram(self.values, rounds, ends, *state)
-        return P
+        sizes = np.empty(len(marks))
+        learn_gram(
+            self.values, rounds, read_only(ends), *state, read_only(marks), first, out, sizes
+        )
+        return P, sizes
+
+    def _out(self, marks: int, columns: int) -> Array:
+        """Room for scores."""
+        return np.zeros((marks, self.coef.shape[1], columns), self.gram.matrices.dtype)
+
+    def _columns(self, at: Array) -> tuple[int, Array]:
+        """The first of the columns of some rows, and those of all of them, counted from there."""
+        places = self.gram.place[at]
+        first = int(places.min(initial=len(self.gram.place)))
+        return first, places - first
 
     def model(self) -> Array:
         """Coefficients of f̄ so far, of shape (kernels, outputs, rows)."""
@@ -267,14 +298,11 @@ class GramRun:
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers, the start included."""
-        places = self.gram.place[at]
-        first, last = (int(places.min()), int(places.max()) + 1) if len(at) else (0, 0)
-        coef = self.model()
-        size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
-        dtype = self.gram.matrices.dtype
-        out = np.zeros((coef.shape[1], last - first), dtype)
-        expand_gram(self.values, np.ascontiguousarray(coef / size, dtype), first, out)
-        return self.start[at] + out.T[places - first] * size
+        first, places = self._columns(at)
+        (out,) = self._out(1, int(places.max(initial=-1)) + 1)
+        c, total = self.rule.multipliers(self.S, self.rule.shares(self.kernels))
+        size = expand_gram(self.values, c, total, self.coef, self.u, first, out)
+        return self.start[at] + out.T[places] * size
 
     def expansion(self) -> Expansion:
         """f̄ so far as a function of scaled rows."""

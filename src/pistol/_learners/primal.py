@@ -12,7 +12,7 @@ from .._compiled.rows import as_rows, between
 from .._compiled.types import Array, Rounds, Scalars, aligned_zeros
 from .finished import Finished
 from .models import Linear
-from .rule import Chunk, Rule, chunks
+from .rule import Chunk, Rule, chunks, step_by_step
 
 CHUNK = 8192  # rounds between two yields
 
@@ -157,6 +157,12 @@ class RowsRun:
         """Learn these rounds; what was predicted in them. Where passes end does not matter."""
         parts = [chunk.P for chunk in self.running.play(self.X, V, order, r)]
         return np.concatenate(parts) if parts else np.empty((0, V.shape[1]))
+
+    def learn_and_score(
+        self, V: Array, order: Array, r: Array, ends: Array, marks: Array, at: Array
+    ) -> tuple[Array, Array]:
+        """The same; and f̄ at the rows with numbers `at`, after as many passes as each of `marks`."""
+        return step_by_step(self, V, order, r, ends, marks, at)
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers."""

@@ -113,6 +113,11 @@ class Rule:
         c = [potential(g, alpha, t, b_q) for g, alpha, b_q in cells]
         return np.reshape(c, S.alpha.shape)
 
+    def multipliers(self, S: Scalars, b: Array) -> tuple[Array, float]:
+        """What f̄ = (C g - u) / Σ ω is made of: C and Σ ω; c and 0 where it is the f to come, c g."""
+        total = 0.0 if self.average is None else float(S.weight[0, 0])
+        return (S.c_sum, total) if total > 0.0 else (self.next_c(S, b), 0.0)
+
     def read_out(self, S: Scalars, g: Array, u: Array, last: bool, b: Array, since: Array) -> Array:
         """Coefficients of f̄, or of the f to come, from those of g and u (kernel, output, …).
 
@@ -151,3 +156,16 @@ def chunks(order: Array, size: int) -> Iterator[slice]:
     """Slices of the rounds."""
     for lo in range(0, len(order), size):
         yield slice(lo, min(lo + size, len(order)))
+
+
+def step_by_step(
+    run: Any, V: Array, order: Array, r: Array, ends: Array, marks: Array, at: Array
+) -> tuple[Array, Array]:
+    """What a run predicted in these rounds, and its f̄ at some rows after so many passes each."""
+    P, scores, done, start = [], [], 0, 0
+    for mark in marks:
+        own = slice(start, ends[mark - 1])
+        P.append(run.learn(V, order[own], r[own], read_only(ends[done:mark] - start)))
+        scores.append(run.scores(at))
+        done, start = mark, own.stop
+    return np.concatenate(P), np.array(scores)

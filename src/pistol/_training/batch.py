@@ -165,7 +165,12 @@ class Chosen(NamedTuple):
 
 
 def _ways_of(
-    work: Work, plan: Race, seed: int, threads: Workers, numbers: list[int] | None = None
+    work: Work,
+    plan: Race,
+    seed: int,
+    threads: Workers,
+    numbers: list[int] | None = None,
+    watched: bool = False,
 ) -> Ways:
     """What a race is about: folds of all rows, the scalings to choose from, and the rule."""
     data, task = work.data, work.problem.task
@@ -175,7 +180,7 @@ def _ways_of(
     folds = Folds.of(rounds, copy_of, groups, plan.folds, plan.share, seed)
     rule = work.problem.rule(float(data.weight.sum()), work.size)
     loss = task.held_out_loss(read_only(data.Y[rounds.rows]), folds.counted, rule)
-    contest = Contest(data.Y, folds, loss, threads)
+    contest = Contest(data.Y, folds, loss, threads, watched)
     return Ways(contest, work.problem.family, data, _scalings_of(work), rule, plan.most, numbers)
 
 
@@ -198,11 +203,12 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
     seed = work.seed()
     size = len(work.rounds.rows) * data.Y.shape[1]
     with workers(family.n_jobs, size) as threads, one_blas_thread():
-        ways = _ways_of(work, plan, seed, threads, numbers)
+        watched = watch is not None and watch.active
+        ways = _ways_of(work, plan, seed, threads, numbers, watched)
         folds, rule = ways.contest.folds, ways.rule
         rounds = folds.rounds
         for level in levels(ways):
-            if watch is not None and _stopped(work, level, rule, watch):
+            if watch is not None and watched and _stopped(work, level, rule, watch):
                 break
         best, scaler = level.best, level.metric()
         data = data._replace(X=onwards(data.X, work.blank.scaler, scaler))
@@ -234,8 +240,6 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
 
 def _stopped(work: Work, level: Level, rule: Rule, watch: Watch) -> bool:
     """Show what the race has come to; whether a callback asks to stop."""
-    if not watch.active:
-        return False
     watch.begin_pass()
     return watch.end_pass(_online(work, level.best, rule), lambda: _so_far(work, level, rule))
 

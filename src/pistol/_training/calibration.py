@@ -15,14 +15,15 @@ from .._compiled.types import Array
 
 def log_loss(scores: Array, codes: Array, weight: Array) -> Callable[[float], float]:
     """The mean of -log P of the true classes, as a function of T."""
-    logits = two_sided(scores)
-    behind = logits - logits[np.arange(len(codes)), codes][:, None]  # the true class, by so much
-    most = behind.max(axis=1)
-    behind -= most[:, None]
+    logits = np.ascontiguousarray(two_sided(scores).T)  # sums over classes are sums of lines
+    behind = logits - logits[codes, np.arange(len(codes))]  # the true class, by so much
+    most = behind.max(axis=0)
+    behind -= most
     share = weight / max(weight.sum(), 1e-300)
+    sure = float(share @ most)
 
     def loss(T: float) -> float:
-        return float(share @ (T * most + np.log(np.exp(T * behind).sum(axis=1))))
+        return T * sure + float(share @ np.log(np.exp(T * behind).sum(axis=0)))
 
     return loss
 

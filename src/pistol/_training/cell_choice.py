@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._compiled.threads import Workers
 from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds, copies
-from .._learners import Dual, Gram, GramRun
+from .._learners import Dual, Gram, GramRun, step_by_step
 from .._learners.models import Expansion
 from .families import Candidate
 from .ground import Cell, Ground, run_of
@@ -125,6 +125,12 @@ class Apart:
     def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
         """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
         return self.run.learn(V[self.learned], np.searchsorted(self.learned, order), r, ends)
+
+    def learn_and_score(
+        self, V: Array, order: Array, r: Array, ends: Array, marks: Array, at: Array
+    ) -> tuple[Array, Array]:
+        """The same; and f̄ at the rows with numbers `at`, after as many passes as each of `marks`."""
+        return step_by_step(self, V, order, r, ends, marks, at)
 
     def scores(self, at: Array) -> Array:
         """f̄ at the rows with these numbers, the start included."""

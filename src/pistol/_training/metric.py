@@ -91,17 +91,19 @@ class Ways(NamedTuple):
         for scaler in self.scalers:
             X = onwards(self.data.X, self.scalers[0], scaler)
             entries.append(Level.unlearned(scaler, self.data._replace(X=X)))
-        return self.raced([(level, [self.family.scout]) for level in entries])
+        return self.raced([(level, [self.family.scout]) for level in entries], SHORT)
 
     def every(self) -> Iterator[list[Level]]:
         """All candidates in the first scaling."""
         return self.raced([(Level.unlearned(self.scalers[0], self.data), self.numbers)])
 
-    def raced(self, entries: Sequence[tuple[Level, list[int] | None]]) -> Iterator[list[Level]]:
+    def raced(
+        self, entries: Sequence[tuple[Level, list[int] | None]], least: int = 0
+    ) -> Iterator[list[Level]]:
         """Short races beside each other, of these candidates in the scaling and metric of a level."""
         racers = _racers(self, entries)
         levels = [level for level, _ in entries]
-        for leaders in self.contest.races(racers, self.short):
+        for leaders in self.contest.races(racers, self.short, least):
             yield [
                 level._replace(best=best, racers=racing)
                 for level, best, racing in zip(levels, leaders, racers, strict=True)
@@ -173,7 +175,7 @@ def _try_metrics(ways: Ways, found: list[Way], going: list[int], number: int) ->
     for i, weights in zip(going, _suggested(ways, [found[i] for i in going]), strict=True):
         found[i] = found[i]._replace(scout=None, weights=weights)
     entries = [found[i].best._replace(weights=found[i].weights) for i in going]
-    *_, tried = ways.raced([(level, [ways.family.scout]) for level in entries])
+    *_, tried = ways.raced([(level, [ways.family.scout]) for level in entries], SHORT)
     for i, level in zip(going, tried, strict=True):
         found[i] = _tried(found[i], level, number)
 
@@ -244,7 +246,6 @@ def _makers(
 def _suggested(ways: Ways, several: list[Way]) -> list[Array]:
     """The metrics that the gradients of the scout suggest next, of shape (folds, features)."""
     scouts = [way.scout for way in several if way.scout is not None]
-    _warm(ways.contest, scouts)
     tasks = [
         partial(_weights_of, ways, way, i, run)
         for way, scout in zip(several, scouts, strict=True)
@@ -264,13 +265,6 @@ def _weights_of(ways: Ways, way: Way, fold: int, run: Any) -> Array:
     squares = family.pooled(mean_squares(run.expansion(), Z, r), Z, r, way.best.scaler)
     weight = np.ones(len(squares)) if way.weights is None else way.weights[fold]
     return metric_weights(weight, squares)
-
-
-def _warm(contest: Contest, scouts: list[Racer]) -> None:
-    """Let scouts learn as long as their gradients need, even if they fell behind."""
-    cold = [scout for scout in scouts if scout.done < SHORT and not scout.still]
-    if cold:
-        contest.go_on([(scout, SHORT) for scout in cold])
 
 
 def metric_of(window: Window, fitted: Any) -> Array:

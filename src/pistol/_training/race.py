@@ -35,8 +35,10 @@ class Run(Protocol):
     def learn(self, V: Array, order: Array, r: Array, ends: Array | None = None) -> Array:
         """Learn these rounds; what was predicted in them. Several passes end at `ends`."""
 
-    def scores(self, at: Array) -> Array:
-        """f̄ at the rows with these numbers."""
+    def learn_and_score(
+        self, V: Array, order: Array, r: Array, ends: Array, marks: Array, at: Array
+    ) -> tuple[Array, Array]:
+        """The same; and f̄ at the rows with numbers `at`, after as many passes as each of `marks`."""
 
     def expansion(self) -> Any:
         """f̄ as a function of scaled rows, where a metric is to be learned from it."""
@@ -124,7 +126,7 @@ class Racer:
     best: float = np.inf
     passes: int = 0  # when it did best
     done: int = 0  # so far
-    kept: Any = None  # what the first fold had learned then
+    kept: Any = None  # what the first fold had learned then, where somebody may ask for it
     held_out: Array = field(default_factory=lambda: np.empty(0))  # scores of held-out rounds
     first: list[Chunk] = field(default_factory=list)  # first passes, one per fold
     idle: int = 0  # doublings that brought nothing
@@ -164,6 +166,7 @@ class Contest(NamedTuple):
     folds: Folds
     loss: Callable[[Array], float]  # of scores of all rounds, each by the fold that held it out
     threads: Workers
+    watched: bool = False  # whether somebody may ask for what was learned on the way
 
     def race(self, racers: list[Racer], most: int, least: int = 0) -> Iterator[Racer]:
         """Let all candidates learn and yield the best so far after each doubling of the passes.
@@ -181,28 +184,58 @@ class Contest(NamedTuple):
         marks = [max(racer.done for racer in racers) for racers in several]
         racing = [_going_on(*race, most, least) for race in zip(several, marks, strict=True)]
         while any(racing):
-            marks = [max(1, 2 * mark) for mark in marks]
+            steps = [self.steps(*race, most, least) for race in zip(racing, marks, strict=True)]
             self.go_on(
                 [
-                    (racer, mark)
-                    for racers, mark in zip(racing, marks, strict=True)
+                    (racer, step)
+                    for racers, step in zip(racing, steps, strict=True)
                     for racer in racers
                 ]
             )
+            marks = [step[-1] for step in steps]
             racing = [_going_on(*race, most, least) for race in zip(racing, marks, strict=True)]
             yield [min(racers, key=lambda racer: racer.best) for racers in several]
 
-    def go_on(self, racers: Sequence[tuple[Racer, int]]) -> None:
-        """Let candidates learn until each has had so many passes."""
+    def steps(self, racers: list[Racer], mark: int, most: int, least: int) -> list[int]:
+        """Doublings of the passes after `mark`, up to the next one that may end somebody's race.
+
+        Nobody falls behind before two passes, and a candidate alone not before the least number. Who
+        looks on sees every one of them.
+        """
+        steps = [max(1, 2 * mark)]
+        free = least if len(racers) == 1 else min(SURVIVORS)
+        while 2 * steps[-1] <= min(free, most) and not self.watched:
+            steps.append(2 * steps[-1])
+        return steps
+
+    def go_on(self, racers: Sequence[tuple[Racer, list[int]]]) -> None:
+        """Let candidates learn on, and note how they do after each of these numbers of passes."""
         k = self.folds.k
         tasks = [
-            partial(_learned, run, self.V, self.folds, i, range(racer.done, mark))
-            for racer, mark in racers
+            partial(_learned, self, run, i, racer.done, marks)
+            for racer, marks in racers
             for i, run in enumerate(racer.runs)
         ]
         results = self.threads.run(tasks)
-        for number, (racer, mark) in enumerate(racers):
-            _judge(racer, results[number * k : (number + 1) * k], self.folds, self.loss, mark)
+        for number, (racer, marks) in enumerate(racers):
+            folds = results[number * k : (number + 1) * k]
+            if racer.done == 0:
+                racer.first = [fold.first for fold in folds]
+            racer.still = not any(fold.moved for fold in folds)
+            for at, mark in enumerate(marks):
+                self.judge(racer, [fold.scores[at] for fold in folds], mark, folds[0].kept)
+
+    def judge(self, racer: Racer, by_fold: list[Array], mark: int, kept: Any) -> None:
+        """Note how a candidate does after so many passes, given scores of held-out rounds."""
+        scores = np.zeros((len(self.folds.fold), by_fold[0].shape[1]))
+        for at, own in zip(self.folds.held_out, by_fold, strict=True):
+            scores[at] = own
+        value = self.loss(scores)
+        racer.done = mark
+        gain = GAIN if mark < LATE else LATE_GAIN
+        racer.idle = 0 if value < (1 - gain) * racer.best else racer.idle + 1
+        if value < racer.best:
+            racer.best, racer.passes, racer.held_out, racer.kept = value, mark, scores, kept
 
 
 def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Racer]:
@@ -216,18 +249,23 @@ def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Rac
 
 
 class _Learned(NamedTuple):
-    """Some passes of one run: scores of held-out rounds, the last pass, whether anything moved."""
+    """Some passes of one run: scores of held-out rounds at each mark, and the first pass of all."""
 
     scores: Array
-    chunk: Chunk
-    moved: bool
+    first: Chunk
+    moved: bool  # whether anything was learned
+    kept: Any  # what has been learned, where somebody may ask for it
 
 
-def _learned(run: Run, V: Array, folds: Folds, i: int, numbers: range) -> _Learned:
-    before = run.alpha.copy()
-    chunk = learn_passes(run, V, folds.passes(i, numbers))
-    scores = run.scores(folds.rounds.rows[folds.held_out[i]])
-    return _Learned(scores, chunk, bool((run.alpha != before).any()))
+def _learned(contest: Contest, run: Run, i: int, done: int, marks: list[int]) -> _Learned:
+    """Let the run of fold i learn until it has had so many passes in all."""
+    folds, before = contest.folds, run.alpha.copy()
+    rows, r, ends = folds.passes(i, range(done, marks[-1]))
+    held_out = folds.rounds.rows[folds.held_out[i]]
+    P, scores = run.learn_and_score(contest.V, rows, r, ends, np.array(marks) - done, held_out)
+    first, kept = slice(ends[0]), run.snapshot() if contest.watched and i == 0 else None
+    chunk = Chunk(rows[first], r[first], P[first])
+    return _Learned(scores, chunk, bool((run.alpha != before).any()), kept)
 
 
 def learn_passes(run: Run, V: Array, passes: Passes) -> Chunk:
@@ -238,25 +276,15 @@ def learn_passes(run: Run, V: Array, passes: Passes) -> Chunk:
 
 
 def shuffled_passes(rounds: Rounds, among: Array, seed: tuple[int, ...], numbers: range) -> Passes:
-    """Some of the rounds in one shuffled order after the other; a pass depends on its number."""
-    orders = [np.random.default_rng((*seed, n)).permutation(among) for n in numbers]
+    """Some of the rounds in one shuffled order after the other.
+
+    A pass depends on its number: the first is drawn alone, the others from one doubling to the next.
+    """
+    orders = []
+    for n in numbers:
+        if n & (n - 1) == 0 or not orders:
+            rng = np.random.default_rng((*seed, n))
+        orders.append(rng.permutation(among))
     order = np.concatenate(orders)
     ends = len(among) * np.arange(1, len(numbers) + 1)
     return Passes(read_only(rounds.rows[order]), read_only(rounds.r[order]), read_only(ends))
-
-
-def _judge(racer: Racer, results: list[_Learned], folds: Folds, loss: Any, mark: int) -> None:
-    """Note how a candidate does after so many passes."""
-    if racer.done == 0:
-        racer.first = [result.chunk for result in results]
-    scores = np.zeros((len(folds.fold), results[0].scores.shape[1]))
-    for at, result in zip(folds.held_out, results, strict=True):
-        scores[at] = result.scores
-    value = loss(scores)
-    racer.done = mark
-    gain = GAIN if mark < LATE else LATE_GAIN
-    racer.idle = 0 if value < (1 - gain) * racer.best else racer.idle + 1
-    racer.still = not any(result.moved for result in results)
-    if value < racer.best:
-        racer.best, racer.passes, racer.held_out = value, mark, scores
-        racer.kept = racer.runs[0].snapshot()
