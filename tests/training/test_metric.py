@@ -16,8 +16,8 @@ from pistol._data.scaling import Unscaled
 from pistol._data.steps import Stepped
 from pistol._learners import Rule
 from pistol._training import batch, families, kernel_family, metric
-from pistol._training.metric import Ways
 from pistol._training.race import Contest, Folds
+from pistol._training.ways import Ways
 from pistol.losses import REGRESSION_LOSSES
 
 

@@ -10,8 +10,8 @@ from pistol._data.metric import Weighted
 from pistol._data.steps import Stepped
 from pistol._training import batch
 from pistol._training.kernel_family import KernelFamily
-from pistol._training.metric import LEADING
 from pistol._training.plan import Limits
+from pistol._training.ways import LEADING
 
 SMALL = Limits(few=400, sample=120, cell=60, trial=True)
 N = 240

@@ -18,13 +18,14 @@ from .._data.steps import onwards
 from .._learners import Chunk, Rule
 from .families import Candidate, Data
 from .fitted import Counts, Fitted, Online, learned_before
-from .metric import Level, Ways, leading, levels
+from .metric import levels
 from .plan import Plan, Race, make_plan
 from .race import Contest, Folds, Racer
 from .stream import begin_stream, learn_stream
 from .tasks import Task, mean_error
 from .together import learn_many
 from .watch import Watch
+from .ways import Level, Ways, leading
 from .work import Problem, Setup, Work, all_passes
 
 
@@ -179,8 +180,12 @@ def _ways_of(
     copy_of = copies(rounds, work.hashes, data.X, data.Y)
     folds = Folds.of(rounds, copy_of, groups, plan.folds, plan.share, seed)
     rule = work.problem.rule(float(data.weight.sum()), work.size)
-    loss = task.held_out_loss(read_only(data.Y[rounds.rows]), folds.counted, rule)
-    contest = Contest(data.Y, folds, loss, threads, watched)
+    V, few = read_only(data.Y[rounds.rows]), None
+    if folds.k > 1:
+        some = folds.first()
+        few = Contest(data.Y, some, task.held_out_loss(V, some.counted, rule), threads, watched)
+    loss = task.held_out_loss(V, folds.counted, rule)
+    contest = Contest(data.Y, folds, loss, threads, watched, few)
     return Ways(contest, work.problem.family, data, _scalings_of(work), rule, plan.most, numbers)
 
 

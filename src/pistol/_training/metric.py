@@ -9,7 +9,7 @@ that it has found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,109 +17,20 @@ import numpy as np
 
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
-from .._data.metric import Weighted, mean_weights, metric_weights, weighted
+from .._data.metric import Weighted, mean_weights, metric_weights
 from .._data.ordering import Rounds
-from .._data.steps import onwards
-from .._learners import Rule
 from .._learners.gradients import mean_squares
-from .families import Data, Family
+from .families import Data
 from .fitted import Window
-from .race import Contest, Folds, Racer, Run
+from .race import Contest, Folds, Racer
+from .ways import SHORT, Level, Ways
 
-SHORT = 8  # passes of a race while metrics are learned, and of the candidate that shows them
 FOLDS = 3  # of the race on recent rows of a stream
 # After so many metrics a scaling drops out if its loss is larger than the least by this share.
-BEHIND = (0.5, 0.05, 0.02)
-CLOSE = 0.02  # by this share losses of scalings may differ for both to be raced in
+BEHIND = (0.1, 0.05, 0.02)
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LATER_GAIN = 0.04  # a later metric has to bring this much: it weights fewer features
-LEADING = 2  # candidates of one race that take part in another, of the same rows or of more
 SAMPLE = 128  # rounds at which gradients are looked at
-
-
-class Level(NamedTuple):
-    """A race in one scaling and metric: the best candidate so far, all of them, and their rows."""
-
-    best: Racer
-    racers: list[Racer]
-    scaler: Any  # of the rows, but for the metric
-    data: Data
-    weights: Array | None = None  # of shape (folds, features); None: all features count the same
-
-    @classmethod
-    def unlearned(cls, scaler: Any, data: Data) -> Level:
-        """Before any candidate takes part."""
-        return cls(Racer(-1, []), [], scaler, data)
-
-    def metric(self, fold: int | None = None) -> Any:
-        """The scaler with the metric of one fold, or with the mean over the folds."""
-        if self.weights is None:
-            return self.scaler
-        weight = mean_weights(self.weights) if fold is None else self.weights[fold]
-        return Weighted(self.scaler, weight)
-
-
-class Ways(NamedTuple):
-    """What there is to choose from: candidates, scalings, and one metric after the other."""
-
-    contest: Contest
-    family: Family
-    data: Data  # scaled by the first scaler; the others go on from there
-    scalers: Sequence[Any]
-    rule: Rule
-    most: int
-    numbers: list[int] | None = None  # of the candidates that take part; None: all
-
-    @property
-    def metrics(self) -> int:
-        """How many metrics there may be."""
-        return self.family.metrics(self.data.X)
-
-    @property
-    def several(self) -> bool:
-        """Whether there is a scaling or a metric to choose."""
-        return len(self.scalers) > 1 or self.metrics > 0
-
-    @property
-    def short(self) -> int:
-        """Passes of all races but the last."""
-        return min(self.most, SHORT) if self.several else self.most
-
-    def scouts(self) -> Iterator[list[Level]]:
-        """The scout alone in every scaling."""
-        entries = []
-        for scaler in self.scalers:
-            X = onwards(self.data.X, self.scalers[0], scaler)
-            entries.append(Level.unlearned(scaler, self.data._replace(X=X)))
-        return self.raced([(level, [self.family.scout]) for level in entries], SHORT)
-
-    def every(self) -> Iterator[list[Level]]:
-        """All candidates in the first scaling."""
-        return self.raced([(Level.unlearned(self.scalers[0], self.data), self.numbers)])
-
-    def raced(
-        self, entries: Sequence[tuple[Level, list[int] | None]], least: int = 0
-    ) -> Iterator[list[Level]]:
-        """Short races beside each other, of these candidates in the scaling and metric of a level."""
-        racers = _racers(self, entries)
-        levels = [level for level, _ in entries]
-        for leaders in self.contest.races(racers, self.short, least):
-            yield [
-                level._replace(best=best, racers=racing)
-                for level, best, racing in zip(levels, leaders, racers, strict=True)
-            ]
-
-    def joined(self, level: Level, numbers: Iterable[int]) -> Iterator[Level]:
-        """A level with these candidates, too, and not the scout alone."""
-        others = [number for number in numbers if number != self.family.scout]
-        for (found,) in self.raced([(level, others)]) if others else ():
-            best = min(level.best, found.best, key=lambda racer: racer.best)
-            yield level._replace(best=best, racers=[*level.racers, *found.racers])
-
-    def longer(self, levels: list[Level]) -> Iterator[list[Level]]:
-        """More passes."""
-        for leaders in self.contest.races([level.racers for level in levels], self.most):
-            yield [level._replace(best=best) for level, best in zip(levels, leaders, strict=True)]
 
 
 class Way(NamedTuple):
@@ -139,25 +50,26 @@ def levels(ways: Ways) -> Iterator[Level]:
             yield level
         return
     for found in _scouted(ways):
-        yield min((way.best for way in found), key=_loss)
-    tops = sorted((found[i].best for i in _within(CLOSE, [way.loss for way in found])), key=_loss)
+        level = min((way.best for way in found), key=_loss)
+        yield level
     del found  # the kernel values of those that drop out are not needed any more
-    numbers: Iterable[int] = ways.family.numbers if ways.numbers is None else ways.numbers
-    for at, alone in enumerate(tops):
-        for joined in ways.joined(alone, numbers):
-            tops[at] = joined
-            yield min(tops, key=_loss)
-        numbers = leading(tops[0].racers)
-    for longer in ways.longer(tops):
-        yield min(longer, key=_loss)
+    joined = ways.joined(level, ways.family.numbers if ways.numbers is None else ways.numbers)
+    for level in joined:
+        yield level
+    yield from ways.longer(level)
 
 
 def _scouted(ways: Ways) -> Iterator[list[Way]]:
     """What the scout finds in each scaling, metric after metric."""
-    for plain in ways.scouts():
-        found = [Way(level, level.best.best, level.best) for level in plain]
+    first = 0
+    if ways.contest.few is not None and len(ways.scalers) > 1 and ways.metrics > 0:
+        found, first = _looked_at(ways, ways._replace(contest=ways.contest.few)), 1
         yield found
-    for number in range(ways.metrics):
+    else:
+        for plain in ways.scouts():
+            found = [_way(level) for level in plain]
+            yield found
+    for number in range(first, ways.metrics):
         share = BEHIND[min(number, len(BEHIND) - 1)]
         near = _within(share, [way.loss for way in found])
         going = [i for i in near if found[i].promising]
@@ -167,17 +79,57 @@ def _scouted(ways: Ways) -> Iterator[list[Way]]:
         yield found
 
 
+def _looked_at(ways: Ways, few: Ways) -> list[Way]:
+    """The scalings in which the scout is good with a metric or without, on few folds; on all folds."""
+    *_, plain = few.scouts()
+    found = [_way(level) for level in plain]
+    going = _within(BEHIND[0], [way.loss for way in found])
+    tried = dict(zip(going, _in_new_metrics(few, [found[i] for i in going]), strict=True))
+    for i, level in tried.items():
+        found[i] = _tried(found[i], level, 0)
+    near = [i for i in _within(BEHIND[1], [way.loss for way in found]) if i in tried]
+    plain, last = [plain[i] for i in near], [tried[i] for i in near]
+    del found, tried  # kernel values of those that drop out are not needed any more
+    ways.extend([(level, level.racers) for level in plain])
+    ways.contest.catch_up([level.best for level in plain])
+    found = [_way(level) for level in plain]
+    more = _suggested(ways, found, range(few.contest.folds.k, ways.contest.folds.k))
+    last = [
+        level._replace(weights=np.vstack([np.asarray(level.weights), weights]))
+        for level, weights in zip(last, more, strict=True)
+    ]
+    ways.extend([(level, level.racers) for level in last])
+    ways.contest.catch_up([level.best for level in last])
+    return [_tried(way, level, 0) for way, level in zip(found, last, strict=True)]
+
+
+def _way(level: Level) -> Way:
+    """A scaling before any metric."""
+    return Way(level, level.best.best, level.best)
+
+
 def _try_metrics(ways: Ways, found: list[Way], going: list[int], number: int) -> None:
     """Let the scout learn in the metrics that it suggests for these scalings, and note how it did.
 
     Its kernel values in the metrics before are given up first, unless it did best there.
     """
-    for i, weights in zip(going, _suggested(ways, [found[i] for i in going]), strict=True):
-        found[i] = found[i]._replace(scout=None, weights=weights)
-    entries = [found[i].best._replace(weights=found[i].weights) for i in going]
-    *_, tried = ways.raced([(level, [ways.family.scout]) for level in entries], SHORT)
-    for i, level in zip(going, tried, strict=True):
+    several = [found[i] for i in going]
+    for i in going:
+        found[i] = found[i]._replace(scout=None)
+    for i, level in zip(going, _in_new_metrics(ways, several), strict=True):
         found[i] = _tried(found[i], level, number)
+
+
+def _in_new_metrics(ways: Ways, several: list[Way]) -> list[Level]:
+    """The scout in the metrics that it suggests for these scalings."""
+    metrics = _suggested(ways, several, range(ways.contest.folds.k))
+    entries = [
+        (way.best._replace(weights=weights), [ways.family.scout])
+        for way, weights in zip(several, metrics, strict=True)
+    ]
+    several.clear()
+    *_, tried = ways.raced(entries, SHORT)
+    return tried
 
 
 def _tried(way: Way, level: Level, number: int) -> Way:
@@ -192,8 +144,8 @@ def _tried(way: Way, level: Level, number: int) -> Way:
     else:
         taken = promising = gain > LATER_GAIN
     if taken:
-        return Way(level, scout.best, scout, way.weights, promising)
-    return way._replace(scout=scout, promising=promising)
+        return Way(level, scout.best, scout, level.weights, promising)
+    return way._replace(scout=scout, weights=level.weights, promising=promising)
 
 
 def _within(share: float, losses: list[float]) -> list[int]:
@@ -206,52 +158,15 @@ def _loss(level: Level) -> float:
     return level.best.best
 
 
-def leading(racers: list[Racer]) -> list[int]:
-    """The numbers of the best candidates."""
-    best = sorted(racers, key=lambda racer: racer.best)[:LEADING]
-    return sorted(racer.number for racer in best)
-
-
-def _racers(ways: Ways, entries: Sequence[tuple[Level, list[int] | None]]) -> list[list[Racer]]:
-    """For each level these candidates, or all, on all folds; each fold in its own metric."""
-    k = ways.contest.folds.k
+def _suggested(ways: Ways, several: list[Way], folds: range) -> list[Array]:
+    """The metrics that gradients of the scout suggest next for these folds, with a line per fold."""
     tasks = [
-        partial(_makers, ways, level, numbers, fold)
-        for level, numbers in entries
-        for fold in (range(k) if level.weights is not None or k == 1 else [None])
+        partial(_weights_of, ways, way, i, way.scout.runs[i])
+        for way in several
+        if way.scout is not None
+        for i in folds
     ]
-    made = iter(ways.contest.threads.run(tasks))
-    racers = []
-    for level, _ in entries:
-        folds = [next(made)] * k if level.weights is None else [next(made) for _ in range(k)]
-        racers.append([Racer(number, [fold[number]() for fold in folds]) for number in folds[0]])
-    return racers
-
-
-def _makers(
-    ways: Ways, level: Level, numbers: list[int] | None, fold: int | None
-) -> dict[int, Callable[[], Run]]:
-    """What makes runs of each candidate, by its number, for all folds or in the metric of one."""
-    family, folds, data = ways.family, ways.contest.folds, level.data
-    scaler = level.scaler
-    if fold is not None and level.weights is not None:
-        w = level.weights[fold]
-        data, scaler = data._replace(X=weighted(data.X, w)), Weighted(scaler, w)
-    candidates = family.candidates(data.X, data.weight, scaler, numbers)
-    threads, columns = ways.contest.threads, folds.columns(fold)
-    runs = family.runs(list(candidates.values()), data, ways.rule, threads, *columns)
-    return dict(zip(candidates, runs, strict=True))
-
-
-def _suggested(ways: Ways, several: list[Way]) -> list[Array]:
-    """The metrics that the gradients of the scout suggest next, of shape (folds, features)."""
-    scouts = [way.scout for way in several if way.scout is not None]
-    tasks = [
-        partial(_weights_of, ways, way, i, run)
-        for way, scout in zip(several, scouts, strict=True)
-        for i, run in enumerate(scout.runs)
-    ]
-    weights, k = ways.contest.threads.run(tasks), ways.contest.folds.k
+    weights, k = ways.contest.threads.run(tasks), len(folds)
     return [np.array(weights[at : at + k]) for at in range(0, len(weights), k)]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-FOLDS, FULL, MOST_PASSES = 5, 5, 256  # of a race on few rounds
+FOLDS, FULL, MOST_PASSES = 5, 3, 256  # of a race on few rounds
 SOME, SOME_FOLDS, SOME_FULL, SOME_PASSES = 600, 3, 2, 64  # of a race on more rounds than SOME
 TRIAL_PASSES = 8  # of a race that chooses scaling and metric alone
 BASE_PASSES = 16  # of a race on a sample whose choice the base of cells has: cells learn the rest

@@ -8,7 +8,7 @@ candidate and the number of passes with the smallest loss on these rows win.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from .._learners import Chunk, Learner
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
 LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
-SURVIVORS = {2: 3, 4: 2, 8: 2, 16: 1}  # after so many passes only the best so many candidates go on
+SURVIVORS = {2: 2, 4: 1}  # after so many passes, and later, only so many of the best go on
 
 
 class Run(Protocol):
@@ -86,6 +86,10 @@ class Folds:
         fold = assign_folds(copy_of, groups, rounds.r, share)
         return cls(rounds, np.minimum(fold, max(k - 1, 1)), k, seed)
 
+    def first(self) -> Folds:
+        """A third of the folds, for a first look at what cannot be good."""
+        return replace(self, k=(self.k + 1) // 3)
+
     @property
     def counted(self) -> Array:
         """The sizes of all rounds that are held out by some fold; zero for others."""
@@ -123,14 +127,24 @@ class Racer:
 
     number: int
     runs: list[Run]
+    again: Callable[[], Run] | None = (
+        None  # makes a run for one more fold, where folds share values
+    )
     best: float = np.inf
     passes: int = 0  # when it did best
-    done: int = 0  # so far
+    held_out: Array = field(default_factory=lambda: np.empty(0))  # scores of held-out rounds then
     kept: Any = None  # what the first fold had learned then, where somebody may ask for it
-    held_out: Array = field(default_factory=lambda: np.empty(0))  # scores of held-out rounds
+    marks: list[int] = field(default_factory=list)  # passes after which it was judged
+    scores: list[list[Array]] = field(default_factory=list)  # then, of each fold so far
+    snapshots: list[Any] = field(default_factory=list)  # then, of the first fold
     first: list[Chunk] = field(default_factory=list)  # first passes, one per fold
     idle: int = 0  # doublings that brought nothing
-    still: bool = False  # nothing was learned in the last pass: nothing ever will be
+    still: bool = False  # nothing was learned in the last passes: nothing ever will be
+
+    @property
+    def done(self) -> int:
+        """Passes so far."""
+        return self.marks[-1] if self.marks else 0
 
     @property
     def improving(self) -> bool:
@@ -167,6 +181,7 @@ class Contest(NamedTuple):
     loss: Callable[[Array], float]  # of scores of all rounds, each by the fold that held it out
     threads: Workers
     watched: bool = False  # whether somebody may ask for what was learned on the way
+    few: Contest | None = None  # the same on some of the folds, for a first look
 
     def race(self, racers: list[Racer], most: int, least: int = 0) -> Iterator[Racer]:
         """Let all candidates learn and yield the best so far after each doubling of the passes.
@@ -210,32 +225,51 @@ class Contest(NamedTuple):
 
     def go_on(self, racers: Sequence[tuple[Racer, list[int]]]) -> None:
         """Let candidates learn on, and note how they do after each of these numbers of passes."""
-        k = self.folds.k
-        tasks = [
-            partial(_learned, self, run, i, racer.done, marks)
-            for racer, marks in racers
-            for i, run in enumerate(racer.runs)
-        ]
-        results = self.threads.run(tasks)
-        for number, (racer, marks) in enumerate(racers):
-            folds = results[number * k : (number + 1) * k]
-            if racer.done == 0:
-                racer.first = [fold.first for fold in folds]
-            racer.still = not any(fold.moved for fold in folds)
-            for at, mark in enumerate(marks):
-                self.judge(racer, [fold.scores[at] for fold in folds], mark, folds[0].kept)
+        folds = range(self.folds.k)
+        tasks = [(racer.runs[i], i, racer.done, marks) for racer, marks in racers for i in folds]
+        results = iter(self._run(tasks))
+        for racer, marks in racers:
+            new = [next(results) for _ in folds]
+            if not racer.marks:
+                racer.first, racer.scores = [fold.first for fold in new], [[] for _ in folds]
+            for scores, fold in zip(racer.scores, new, strict=True):
+                scores += list(fold.scores)
+            racer.still = not any(fold.moved for fold in new)
+            for mark in marks:
+                racer.marks.append(mark)
+                racer.snapshots.append(new[0].kept)
+                self._judge(racer, len(racer.marks) - 1)
 
-    def judge(self, racer: Racer, by_fold: list[Array], mark: int, kept: Any) -> None:
-        """Note how a candidate does after so many passes, given scores of held-out rounds."""
-        scores = np.zeros((len(self.folds.fold), by_fold[0].shape[1]))
-        for at, own in zip(self.folds.held_out, by_fold, strict=True):
-            scores[at] = own
-        value = self.loss(scores)
-        racer.done = mark
+    def catch_up(self, racers: Sequence[Racer]) -> None:
+        """Let candidates learn as much on the other folds as on the first; they are judged anew."""
+        behind = [range(len(racer.scores), self.folds.k) for racer in racers]
+        pairs = list(zip(racers, behind, strict=True))
+        results = iter(
+            self._run([(racer.runs[i], i, 0, racer.marks) for racer, own in pairs for i in own])
+        )
+        for racer, own in pairs:
+            new = [next(results) for _ in own]
+            racer.first += [fold.first for fold in new]
+            racer.scores += [list(fold.scores) for fold in new]
+            racer.still &= not any(fold.moved for fold in new)
+            racer.best, racer.idle = np.inf, 0
+            for at in range(len(racer.marks)):
+                self._judge(racer, at)
+
+    def _run(self, tasks: Sequence[tuple[Run, int, int, list[int]]]) -> list[_Learned]:
+        return self.threads.run([partial(_learned, self, *task) for task in tasks])
+
+    def _judge(self, racer: Racer, at: int) -> None:
+        """Note how a candidate does at one of its marks, given scores of held-out rounds."""
+        scores = np.zeros((len(self.folds.fold), racer.scores[0][at].shape[1]))
+        for rounds, by_fold in zip(self.folds.held_out, racer.scores, strict=True):
+            scores[rounds] = by_fold[at]
+        mark, value = racer.marks[at], self.loss(scores)
         gain = GAIN if mark < LATE else LATE_GAIN
         racer.idle = 0 if value < (1 - gain) * racer.best else racer.idle + 1
         if value < racer.best:
-            racer.best, racer.passes, racer.held_out, racer.kept = value, mark, scores, kept
+            racer.best, racer.passes, racer.held_out = value, mark, scores
+            racer.kept = racer.snapshots[at]
 
 
 def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Racer]:
@@ -245,7 +279,8 @@ def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Rac
         for racer in racers
         if racer.done == mark < most and (racer.improving or (mark < least and not racer.still))
     ]
-    return sorted(racing, key=lambda racer: racer.best)[: SURVIVORS.get(mark)]
+    most_left = [left for passes, left in SURVIVORS.items() if passes <= mark]
+    return sorted(racing, key=lambda racer: racer.best)[: min(most_left, default=None)]
 
 
 class _Learned(NamedTuple):
@@ -280,7 +315,7 @@ def shuffled_passes(rounds: Rounds, among: Array, seed: tuple[int, ...], numbers
 
     A pass depends on its number: the first is drawn alone, the others from one doubling to the next.
     """
-    orders = []
+    orders = list[Array]()
     for n in numbers:
         if n & (n - 1) == 0 or not orders:
             rng = np.random.default_rng((*seed, n))
