@@ -90,7 +90,7 @@ def test_the_table_of_linear_estimators_is_the_plan():
 
 def test_few_rounds():
     for limits, full in ((KERNELS, 2), (GRAM, 2), (LINEAR, 1)):
-        assert auto(600, limits) == Plan(Race(5, 256, 5), 0, 0)
+        assert auto(600, limits) == Plan(Race(5, 256, 3), 0, 0)
         assert auto(601, limits) == Plan(Race(3, 64, full), 0, 0)
 
 
@@ -202,4 +202,4 @@ def test_the_same_counts_give_the_same_plan(n, passes, orders, few, sample, feat
     ours, theirs = (make_plan(n, passes, orders, limits, features, outputs) for _ in range(2))
     assert ours == theirs
     assert ours.race is not None or ours.orders is None or ours.orders >= 1
-    assert ours.race is None or (ours.race.folds >= 2 and ours.race.most >= 1)
+    assert ours.race is None or (ours.race.folds >= 1 and ours.race.most >= 1)

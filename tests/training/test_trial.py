@@ -60,7 +60,7 @@ def test_the_races_are_on_the_sample_and_on_all_rows(problem, monkeypatch):
 
 
 def test_the_metric_of_the_sample_is_the_models(problem):
-    estimator, X, _ = problem
+    estimator, (X, _) = problem[0], rows(seed=4)
     y = np.tanh(X[:, 0]) * X[:, 1] / 10 + np.sin(X[:, 3])
     model = estimator.fit(X, y > 0 if isinstance(estimator, PistolClassifier) else y)
     assert isinstance(model.fitted_.scaler, Weighted)

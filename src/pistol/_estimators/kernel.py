@@ -54,7 +54,7 @@ class PistolClassifier(Classifier, Estimator):
         How many times `fit` goes over the rows. "auto": the best of 1, 2, 4, … on held-out rows; up
         to 256 passes, 64 with more than 600 rows.
     orders : int, "auto" or None, default="auto"
-        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
+        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 3; 2
         with more than 600 rows. With more than 4,096 rows each order has a partition of space into
         cells of its own, for the kernel "auto". None learns the rows in the order given, which
         `partial_fit` always does.
@@ -232,7 +232,7 @@ class PistolRegressor(Regressor, Estimator):
         How many times `fit` goes over the rows. "auto": the best of 1, 2, 4, … on held-out rows; up
         to 256 passes, 64 with more than 600 rows.
     orders : int, "auto" or None, default="auto"
-        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 5; 2
+        `fit` learns this many shuffled orders of the rows and averages their models. "auto": 3; 2
         with more than 600 rows. With more than 4,096 rows each order has a partition of space into
         cells of its own, for the kernel "auto". None learns the rows in the order given, which
         `partial_fit` always does.
