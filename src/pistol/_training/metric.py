@@ -30,6 +30,7 @@ FOLDS = 3  # of the race on recent rows of a stream
 BEHIND = (0.1, 0.05, 0.02)
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LATER_GAIN = 0.04  # a later metric has to bring this much: it weights fewer features
+LOOK_GAIN = 0.02  # and at least this much on few folds, for the others to look at it, too
 SAMPLE = 128  # rounds at which gradients are looked at
 
 
@@ -93,13 +94,7 @@ def _looked_at(ways: Ways, few: Ways) -> list[Way]:
     ways.extend([(level, level.racers) for level in plain])
     ways.contest.catch_up([level.best for level in plain])
     found = [_way(level) for level in plain]
-    more = _suggested(ways, found, range(few.contest.folds.k, ways.contest.folds.k))
-    last = [
-        level._replace(weights=np.vstack([np.asarray(level.weights), weights]))
-        for level, weights in zip(last, more, strict=True)
-    ]
-    ways.extend([(level, level.racers) for level in last])
-    ways.contest.catch_up([level.best for level in last])
+    last = _on_all_folds(ways, found, last)
     return [_tried(way, level, 0) for way, level in zip(found, last, strict=True)]
 
 
@@ -111,12 +106,28 @@ def _way(level: Level) -> Way:
 def _try_metrics(ways: Ways, found: list[Way], going: list[int], number: int) -> None:
     """Let the scout learn in the metrics that it suggests for these scalings, and note how it did.
 
-    Its kernel values in the metrics before are given up first, unless it did best there.
+    A later metric seldom brings enough, so a few folds have a look at it first.
     """
-    several = [found[i] for i in going]
-    for i in going:
-        found[i] = found[i]._replace(scout=None)
-    for i, level in zip(going, _in_new_metrics(ways, several), strict=True):
+    several, few = [found[i] for i in going], ways.contest.few
+    if few is None or number == 0:
+        for (
+            i
+        ) in going:  # kernel values in the metrics before are given up, unless they are the best
+            found[i] = found[i]._replace(scout=None)
+        tried = _in_new_metrics(ways, several)
+    else:
+        tried = _in_new_metrics(ways._replace(contest=few), several)
+        before = [few.least(found[i].best.best) for i in going]
+        good = [
+            at
+            for at, (level, loss) in enumerate(zip(tried, before, strict=True))
+            if loss - level.best.best > LOOK_GAIN * abs(loss)
+        ]
+        for i in set(going) - {going[at] for at in good}:
+            found[i] = found[i]._replace(scout=None, promising=False)
+        going = [going[at] for at in good]
+        tried = _on_all_folds(ways, [found[i] for i in going], [tried[at] for at in good])
+    for i, level in zip(going, tried, strict=True):
         found[i] = _tried(found[i], level, number)
 
 
@@ -127,9 +138,23 @@ def _in_new_metrics(ways: Ways, several: list[Way]) -> list[Level]:
         (way.best._replace(weights=weights), [ways.family.scout])
         for way, weights in zip(several, metrics, strict=True)
     ]
-    several.clear()
     *_, tried = ways.raced(entries, SHORT)
     return tried
+
+
+def _on_all_folds(ways: Ways, several: list[Way], tried: list[Level]) -> list[Level]:
+    """Levels in which the scout has learned on few folds, after the others have learned as much."""
+    if not tried:
+        return []
+    done = len(tried[0].best.runs)
+    more = _suggested(ways, several, range(done, ways.contest.folds.k))
+    levels = [
+        level._replace(weights=np.vstack([np.asarray(level.weights), weights]))
+        for level, weights in zip(tried, more, strict=True)
+    ]
+    ways.extend([(level, level.racers) for level in levels])
+    ways.contest.catch_up([level.best for level in levels])
+    return levels
 
 
 def _tried(way: Way, level: Level, number: int) -> Way:

@@ -259,12 +259,21 @@ class Contest(NamedTuple):
     def _run(self, tasks: Sequence[tuple[Run, int, int, list[int]]]) -> list[_Learned]:
         return self.threads.run([partial(_learned, self, *task) for task in tasks])
 
-    def _judge(self, racer: Racer, at: int) -> None:
-        """Note how a candidate does at one of its marks, given scores of held-out rounds."""
+    def least(self, racer: Racer) -> float:
+        """The least loss of a candidate on the folds of this contest, of which it may have had more."""
+        return min(self.loss(self._scores(racer, at)) for at in range(len(racer.marks)))
+
+    def _scores(self, racer: Racer, at: int) -> Array:
+        """Scores of held-out rounds at one of the marks; zero where no fold holds a round out."""
         scores = np.zeros((len(self.folds.fold), racer.scores[0][at].shape[1]))
-        for rounds, by_fold in zip(self.folds.held_out, racer.scores, strict=True):
+        for rounds, by_fold in zip(self.folds.held_out, racer.scores, strict=False):
             scores[rounds] = by_fold[at]
-        mark, value = racer.marks[at], self.loss(scores)
+        return scores
+
+    def _judge(self, racer: Racer, at: int) -> None:
+        """Note how a candidate does at one of its marks."""
+        scores, mark = self._scores(racer, at), racer.marks[at]
+        value = self.loss(scores)
         gain = GAIN if mark < LATE else LATE_GAIN
         racer.idle = 0 if value < (1 - gain) * racer.best else racer.idle + 1
         if value < racer.best:
