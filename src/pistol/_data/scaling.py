@@ -43,6 +43,13 @@ class Moments:
         self.mean, self.deviation, self.usual, self.votes = np.zeros((4, features))
         self.low, self.high = np.full(features, np.inf), np.full(features, -np.inf)
 
+    @classmethod
+    def of(cls, X: Any, weight: Array) -> Moments:
+        """Those of these rows; their votes are not counted exactly."""
+        moments = cls(X.shape[1])
+        moments.add(X, weight)
+        return moments
+
     def add(self, X: Any, weight: Array) -> None:
         """Take in more rows; rows of weight zero are ignored."""
         self.usual, self.votes = self.usual.copy(), self.votes.copy()
@@ -354,6 +361,4 @@ def near(a: float, b: float) -> bool:
 
 def typical_square(Z: Any, weight: Array) -> float:
     """The mean squared distance of two rows, in one pass: twice the sum of the variances."""
-    moments = Moments(Z.shape[1])
-    moments.add(Z, weight)
-    return moments.typical_square(1.0)
+    return Moments.of(Z, weight).typical_square(1.0)

@@ -93,9 +93,17 @@ class Family(Protocol):
         """How the rows of a data set are scaled."""
 
     def candidates(
-        self, Z: Any, weight: Array, scaler: Any, numbers: Iterable[int] | None = None
+        self,
+        Z: Any,
+        weight: Array,
+        scaler: Any,
+        numbers: Iterable[int] | None = None,
+        square: float | None = None,
     ) -> dict[int, Candidate]:
-        """What a race is between, by number: all of them, or those with these numbers."""
+        """What a race is between, by number: all of them, or those with these numbers.
+
+        `square` is the mean squared distance of two rows, where it is known.
+        """
 
     def usual(self, Z: Any, weight: Array, scaler: Any) -> Candidate:
         """The candidate where there is no race."""

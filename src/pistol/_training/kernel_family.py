@@ -152,12 +152,18 @@ class KernelFamily:
         return _varying(scaler)
 
     def candidates(
-        self, Z: Any, weight: Array, scaler: Any, numbers: Iterable[int] | None = None
+        self,
+        Z: Any,
+        weight: Array,
+        scaler: Any,
+        numbers: Iterable[int] | None = None,
+        square: float | None = None,
     ) -> dict[int, Candidate]:
         """Sums of kernels, all or some, or the one kernel that was named."""
         if not self.auto:
             return {0: self.usual(Z, weight, scaler)}
-        square, features = typical_square(Z, weight), self._varying(scaler)
+        square = typical_square(Z, weight) if square is None else square
+        features = self._varying(scaler)
         some = self.numbers if numbers is None else numbers
         return {number: SUMS[number].kernels(square, features) for number in some}
 

@@ -72,7 +72,12 @@ class LinearFamily:
         return moments.scaler() if self.fit_intercept else origin_scaler(moments)
 
     def candidates(
-        self, Z: Any, weight: Array, scaler: Any, numbers: Iterable[int] | None = None
+        self,
+        Z: Any,
+        weight: Array,
+        scaler: Any,
+        numbers: Iterable[int] | None = None,
+        square: float | None = None,
     ) -> dict[int, Candidate]:
         """One."""
         return {0: ()}

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._compiled.types import Array
 from .._data.metric import Weighted, mean_weights, weighted
+from .._data.scaling import Moments
 from .._data.steps import onwards
 from .._learners import Rule
 from .families import Data, Family
@@ -26,6 +29,7 @@ class Level(NamedTuple):
     scaler: Any  # of the rows, but for the metric
     data: Data
     weights: Array | None = None  # of shape (folds, features); None: all features count the same
+    moments: Moments | None = None  # of the rows, where metrics are learned
 
     @classmethod
     def unlearned(cls, scaler: Any, data: Data) -> Level:
@@ -71,7 +75,8 @@ class Ways(NamedTuple):
         entries = []
         for scaler in self.scalers:
             X = onwards(self.data.X, self.scalers[0], scaler)
-            entries.append(Level.unlearned(scaler, self.data._replace(X=X)))
+            level = Level.unlearned(scaler, self.data._replace(X=X))
+            entries.append(level._replace(moments=Moments.of(X, self.data.weight)))
         return self.raced([(level, [self.family.scout]) for level in entries], SHORT)
 
     def every(self) -> Iterator[list[Level]]:
@@ -178,11 +183,12 @@ def _makers(
 ) -> dict[int, Callable[[], Run]]:
     """What makes runs of each candidate, by its number, for all folds or in the metric of one."""
     family, folds, data = ways.family, ways.contest.folds, level.data
-    scaler = level.scaler
+    scaler, w = level.scaler, np.ones(1)
     if fold is not None and level.weights is not None:
         w = level.weights[fold]
         data, scaler = data._replace(X=weighted(data.X, w)), Weighted(scaler, w)
-    candidates = family.candidates(data.X, data.weight, scaler, numbers)
+    square = None if level.moments is None else level.moments.typical_square(w)
+    candidates = family.candidates(data.X, data.weight, scaler, numbers, square)
     threads, columns = ways.contest.threads, folds.columns(fold)
     runs = family.runs(list(candidates.values()), data, ways.rule, threads, *columns)
     return dict(zip(candidates, runs, strict=True))
