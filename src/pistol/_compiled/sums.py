@@ -78,7 +78,7 @@ def _powers(k, size, shrunk, v, w, y):
 
 
 @plain(fastmath={"contract"})
-def _gaussian(k, s, a_sq, gamma, v):
+def gaussians(k, s, a_sq, gamma, v):
     """Values of a Gaussian."""
     zero = k.dtype.type(0.0)
     for i in range(len(k)):
@@ -86,7 +86,7 @@ def _gaussian(k, s, a_sq, gamma, v):
 
 
 @plain(fastmath={"contract"})
-def _exponential(k, s, a_sq, gamma, v):
+def exponentials(k, s, a_sq, gamma, v):
     """Values of an exponential of the distance."""
     zero, near = k.dtype.type(0.0), grain(k)
     for i in range(len(k)):
@@ -162,10 +162,10 @@ def _add_row_to_several(k, s, a_sq, kinds, theta, shrunk, coef, lines, G):
             size = gamma * (np.sqrt(most / s) if s > most else k.dtype.type(1.0))
             _powers(k, size, shrunk[group], w, y, z)
         elif kinds[group] == GAUSSIAN:
-            _gaussian(k, s, a_sq, gamma, v)
+            gaussians(k, s, a_sq, gamma, v)
             fourth_powers(v, w, y, z)
         else:
-            _exponential(k, s, a_sq, gamma, v)
+            exponentials(k, s, a_sq, gamma, v)
             fourth_powers(v, w, y, z)
         for j in range(len(G)):
             c = coef[j, at : at + FOUR]
