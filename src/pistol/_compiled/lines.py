@@ -12,12 +12,11 @@ from numba.np.numpy_support import from_dtype
 
 from ..kernels import Kernel
 from .cache import plain
-from .panels import multiply
+from .panels import product
 from .sums import GAUSSIAN, KINDS, POLYNOMIAL, exponentials, gaussians
 from .types import Array, indices, loop, read_only
 
 PRODUCT = -1  # the kind of a kernel that is left as inner products
-DEEP = 256  # features whose products are added up in registers; sums of such sums round less
 COLUMNS = 32  # panels whose products with a line of panels stay in a core's cache
 
 
@@ -65,27 +64,6 @@ def _map_line(k, s, sq, shrunk, kinds, theta, line, first, out):
             exponentials(k, s, sq[first:], gamma, v)
 
 
-@plain
-def _add_tile(tile, lines, base, at):
-    """base[:lines, at:] += tile."""
-    for i in range(lines):
-        to, of = base[i, at : at + tile.shape[1]], tile[i]
-        for x in range(len(to)):
-            to[x] += of[x]
-
-
-@plain
-def _products(panels, p, q, lines, tile, base, at):
-    """The inner products of the first rows of panel p with those of panel q."""
-    _, d, w = panels.shape
-    step = base.shape[1]
-    multiply(panels, p * d * w, w, panels, q * d * w, w, min(d, DEEP), lines, base, at, step)
-    for k in range(DEEP, d, DEEP):
-        a, b, depth = (p * d + k) * w, (q * d + k) * w, min(d - k, DEEP)
-        multiply(panels, a, w, panels, b, w, depth, lines, tile, 0, w)
-        _add_tile(tile, lines, base, at)
-
-
 def _signature(data: Any) -> Any:
     real, n = from_dtype(np.dtype(data)), types.int64
     numbers = types.Array(real, 1, "C", readonly=True)
@@ -118,7 +96,8 @@ def fill_lines(panels, sq, kinds, theta, first, last, half, out):
     `sq` has the squared norms of all rows. With `half`, values with rows of earlier panels are not
     computed; they are copied from the lines of these.
     """
-    (Q, m, n), w = out.shape, panels.shape[2]
+    (Q, m, n), (_, d, w) = out.shape, panels.shape
+    order = np.arange(d)
     tile, base = np.empty((w, w), out.dtype), np.empty((w, COLUMNS * w), out.dtype)
     shrunk = np.empty((Q, n), out.dtype)
     for q in range(Q):
@@ -128,7 +107,8 @@ def fill_lines(panels, sq, kinds, theta, first, last, half, out):
         for start in range(p if half else 0, len(panels), COLUMNS):
             end = min(start + COLUMNS, len(panels))
             for other in range(start, end):
-                _products(panels, p, other, lines, tile, base, (other - start) * w)
+                a, b, at, step = p * d * w, other * d * w, (other - start) * w, COLUMNS * w
+                product(panels, a, w, 1, panels, b, w, order, lines, tile, base, at, step)
             columns, left = min(end * w, n) - start * w, start * w
             for i in range(top, top + lines):
                 k = base[i - top, :columns]
@@ -143,13 +123,12 @@ def fill_lines(panels, sq, kinds, theta, first, last, half, out):
                         _copy_across(out[q], top, lines, other, min(w, m - other), tile)
 
 
-@plain(fastmath={"nnan", "nsz", "reassoc"})
-def _largest(k, largest):
-    """The largest size of a number, or the one given."""
+@plain
+def _raise(sizes, k):
+    """Sizes of numbers that are at least those of k."""
     for x in range(len(k)):
         size = abs(k[x])
-        largest = size if size > largest else largest
-    return largest
+        sizes[x] = size if size > sizes[x] else sizes[x]
 
 
 @loop(lambda data: types.void(types.Array(from_dtype(np.dtype(data)), 3, "C")))
@@ -159,9 +138,12 @@ def drop_last_bits(out):
     Numbers next to 1.5 · 2^52 have no bits behind the point.
     """
     for q in range(len(out)):
-        K, largest = out[q], out.dtype.type(0.0)
+        K, sizes = out[q], np.zeros(out.shape[2], out.dtype)
         for i in range(len(K)):
-            largest = _largest(K[i], largest)
+            _raise(sizes, K[i])
+        largest = 0.0
+        for size in sizes:
+            largest = max(largest, size)
         shift = ldexp(1.5, max(frexp(largest)[1] - 36, -1000) + 52)
         for i in range(len(K)):
             k = K[i]

@@ -24,6 +24,8 @@ from numba.np.numpy_support import from_dtype
 from .cache import INTERPRETED, plain
 from .types import Array, indices, loop, read_only
 
+DEEP = 256  # products that are added up in registers
+
 
 class Shape(NamedTuple):
     """How many numbers are computed together."""
@@ -154,52 +156,75 @@ class _Emitter:
 
 
 @intrinsic
-def _emitted(typingctx, A, a, a_step, B, b, b_step, depth, lines, out, at, out_step):
+def _emitted(typingctx, A, a, a_step, a_line, B, b, b_step, order, lines, out, at, out_step):
     """`multiply` as compiled code."""
 
     def codegen(context, builder, signature, args):
-        def start(i, x):
-            return builder.gep(context.make_array(x)(context, builder, args[i]).data, [args[i + 1]])
+        def start(i, x, first):
+            data = context.make_array(x)(context, builder, args[i]).data
+            return builder.gep(data, [args[first]])
 
-        left, right, target = start(0, A), start(3, B), start(8, out)
-        a_step, b_step, depth, lines, out_step = (args[i] for i in (2, 5, 6, 7, 10))
+        left, right, target = start(0, A, 1), start(4, B, 5), start(9, out, 10)
+        a_step, a_line, b_step, lines, out_step = (args[i] for i in (2, 3, 6, 8, 11))
+        numbers = context.make_array(order)(context, builder, args[7])
+        depth = cgutils.unpack_tuple(builder, numbers.shape, 1)[0]
         real = context.get_data_type(A.dtype)
         emit = _Emitter(builder, real, context.get_abi_sizeof(real))
         tile = [
             [cgutils.alloca_once(builder, emit.vector) for _ in range(emit.vectors)]
             for _ in range(emit.lines)
         ]
-        numbers = [ir.IntType(64)(i) for i in range(emit.lines)]
-        first = (ir.IntType(64)(0), lines, ir.IntType(64)(emit.lines))
-        with cgutils.for_range_slice(builder, *first, inc=True) as (line, _):
+        own = [ir.IntType(64)(i) for i in range(emit.lines)]
+        span = ir.IntType(64)(0), lines, ir.IntType(64)(emit.lines)
+        with cgutils.for_range_slice(builder, *span, inc=True) as (line, _):
             for total in chain(*tile):
                 builder.store(ir.Constant(emit.vector, None), total)
-            with cgutils.for_range(builder, depth) as feature:
-                values = emit.load(emit.line(right, b_step, feature.index))
-                own = builder.gep(emit.line(left, a_step, feature.index), [line])
-                for i, totals in zip(numbers, tile, strict=True):
-                    number = emit.all_lanes(builder.load(builder.gep(own, [i])))
+            begin = emit.line(left, a_line, line)
+            with cgutils.for_range(builder, depth) as each:
+                number = builder.load(builder.gep(numbers.data, [each.index]))
+                values = emit.load(emit.line(right, b_step, number))
+                first = emit.line(begin, a_step, each.index)
+                for i, totals in zip(own, tile, strict=True):
+                    factor = emit.all_lanes(builder.load(emit.line(first, a_line, i)))
                     for total, value in zip(totals, values, strict=True):
-                        emit.add(total, number, value)
-            for i, totals in zip(numbers, tile, strict=True):
+                        emit.add(total, factor, value)
+            for i, totals in zip(own, tile, strict=True):
                 emit.store(totals, emit.line(target, out_step, builder.add(line, i)))
         return context.get_dummy_value()
 
     n = types.intp
-    return types.void(A, n, n, B, n, n, n, n, out, n, n), codegen
+    return types.void(A, n, n, n, B, n, n, order, n, out, n, n), codegen
 
 
-def _interpreted(A, a, a_step, B, b, b_step, depth, lines, out, at, out_step):
+def _interpreted(A, a, a_step, a_line, B, b, b_step, order, lines, out, at, out_step):
     """`multiply` in plain Python."""
     A, B, out = A.reshape(-1), B.reshape(-1), out.reshape(-1)
-    panel, count = width(A.dtype), -(-lines // shape().lines) * shape().lines
-    each = np.arange(depth)[:, None]
-    tile = A[a + a_step * each + np.arange(count)].T @ B[b + b_step * each + np.arange(panel)]
-    out[at + out_step * np.arange(count)[:, None] + np.arange(panel)] = tile
+    each, panel = np.arange(lines)[:, None], np.arange(width(A.dtype))
+    left = A[a + a_line * each + a_step * np.arange(len(order))]
+    out[at + out_step * each + panel] = left @ B[b + b_step * order[:, None] + panel]
 
 
-# multiply(A, a, a_step, B, b, b_step, depth, lines, out, at, out_step): the inner products of `lines`
-# rows, from index a on, with those of the panel from index b on. One feature comes a_step or b_step
-# numbers after the other, and a line of products out_step after the other. Several lines are computed
-# together; the last ones may be of no use.
+# multiply(A, a, a_step, a_line, B, b, b_step, order, lines, out, at, out_step): a tile of a product,
+# out[at + out_step i + x] = Σ_k A[a + a_step k + a_line i] B[b + b_step order[k] + x], for i from 0 to
+# `lines` and x from 0 to the width of a panel. Arrays count as flat. Several lines are computed at once,
+# so in A and `out` there has to be room for the last ones.
 multiply: Any = _interpreted if INTERPRETED else _emitted
+
+
+@plain
+def product(A, a, a_step, a_line, B, b, b_step, order, lines, tile, out, at, out_step):
+    """`multiply` for up to a panel of lines, as a sum of sums of some products each: these round less.
+
+    `tile` is a matrix with the size of a panel.
+    """
+    first = order[:DEEP]
+    multiply(A, a, a_step, a_line, B, b, b_step, first, lines, out, at, out_step)
+    flat, w = out.reshape(-1), tile.shape[1]
+    for k in range(DEEP, len(order), DEEP):
+        a += a_step * DEEP
+        part = order[k : k + DEEP]
+        multiply(A, a, a_step, a_line, B, b, b_step, part, lines, tile, 0, w)
+        for i in range(lines):
+            to, of = flat[at + i * out_step : at + i * out_step + w], tile[i]
+            for x in range(w):
+                to[x] += of[x]

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.panels import Panels, aligned, width
 from .._compiled.rows import sq_norms
-from .._compiled.slopes import add_slopes, slope_coefficients
+from .._compiled.slopes import (
+    add_slopes,
+    add_squares,
+    inner_products,
+    slope_coefficients,
+    sums_of_rows,
+    without_own,
+)
 from .._compiled.sums import groups_of
 from .._compiled.types import Array, read_only
 from .cells import Patchwork, centred, members
@@ -17,7 +25,7 @@ from .models import Expansion
 
 PRECISE = 256  # support rows up to which float64 costs nothing
 MODERATE = 1e8  # its cube is far below the largest number of float32
-FEWEST, MOST = 8, 64  # rows whose gradients are computed together,
+FEWEST, MOST = 48, 96  # rows whose gradients are computed together,
 ROOM = 1_000_000  # so many that these numbers stay in a core's cache
 
 
@@ -32,9 +40,10 @@ def relative_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> tup
     size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     gradients = gradients_of(model, size)
     total, part = np.zeros(A.shape[1]), _part(model)
+    weight = np.ascontiguousarray(weight, np.float64)
     for lo in range(0, A.shape[0], part):
         at = slice(lo, min(lo + part, A.shape[0]))
-        total += weight[at] @ np.square(gradients(A[at]), dtype=np.float64).sum(axis=0)
+        add_squares(np.ascontiguousarray(gradients(A[at])), weight[at], total)
     return size, total / max(weight.sum(), 1e-300)
 
 
@@ -42,7 +51,7 @@ def _part(model: Expansion | Patchwork) -> int:
     """How many rows to take at once."""
     whole = model if isinstance(model, Expansion) else model.base
     _, outputs, support = whole.coef.shape
-    return int(np.clip(ROOM // (max(outputs, 4) * max(support, 1)), FEWEST, MOST))
+    return FEWEST if MOST * max(outputs, 4) * support > ROOM else MOST
 
 
 def _largest(model: Expansion | Patchwork) -> float:
@@ -90,19 +99,74 @@ def _gradients(model: Expansion, size: float, exact: bool) -> Callable[[Any], Ar
     groups = groups_of(model.kernels)
     if groups is None:
         raise ValueError("the gradients of these kernels are not known")
-    coef = slope_coefficients(model.kernels, groups, (model.coef / size).astype(dtype))
-    S, s_sq = model.rows.astype(dtype), read_only(model.sq.astype(dtype))
+    used = np.flatnonzero(model.coef.any(axis=(0, 1)))
+    coef = slope_coefficients(model.kernels, groups, (model.coef[:, :, used] / size).astype(dtype))
+    numbers = read_only(model.sq[used].astype(dtype))
     theta = read_only(groups.theta.astype(dtype))
+    rows = (_Sparse if sp.issparse(model.rows) else _Dense)(model.rows, used, dtype)
 
     def gradients(A: Any) -> Array:
         A = A.astype(dtype)
-        inner = S @ A.T
-        inner = inner.toarray() if sp.issparse(inner) else inner
-        a_sq = read_only(sq_norms(A).astype(dtype))
-        H = np.zeros((len(s_sq), coef.shape[1], A.shape[0]), dtype)  # what each support row counts
-        own = np.zeros(H.shape[1:], dtype)  # and the row itself
-        add_slopes(inner, s_sq, a_sq, groups.kinds, theta, coef, exact, H, own)
-        G = np.asarray(H.reshape(len(H), own.size).T @ S).reshape(*own.shape, A.shape[1])
-        return G - own[:, :, None] * (A.toarray() if sp.issparse(A) else A)
+        inner, a_sq = rows.products(A)
+        outputs, m = coef.shape[1], len(a_sq)
+        H = np.empty((outputs, len(used), m), dtype)  # what each support row counts, if it does,
+        order, counts = np.empty(H.shape[:2], np.int64), np.zeros(outputs, np.int64)
+        own = np.zeros((outputs, m), dtype)  # and the row itself
+        state = H, order, counts, own
+        add_slopes(inner, numbers, read_only(a_sq), groups.kinds, theta, coef, exact, *state)
+        return rows.gradients(A, *state)
 
     return gradients
+
+
+class _Dense:
+    """Support rows as compiled products take them: with whole panels of features."""
+
+    def __init__(self, rows: Array, used: Array, dtype: Any) -> None:
+        w, self.used = width(dtype), len(used)
+        # in products several rows are read at once
+        self.rows = aligned((_whole(len(used), w), _whole(rows.shape[1], w)), dtype)
+        self.rows[: len(used), : rows.shape[1]] = rows[used]
+        self.rows[len(used) :], self.rows[:, rows.shape[1] :] = 0.0, 0.0
+
+    def products(self, A: Array) -> tuple[Array, Array]:
+        """Inner products with these rows, and their squared norms; the last row fills a panel up."""
+        panels, sq = Panels.of(A, np.arange(len(A)), A.dtype)
+        inner = np.empty((len(self.rows), len(panels) * panels.shape[2]), A.dtype)
+        inner_products(self.rows, panels, inner)
+        return inner, np.pad(sq, (0, inner.shape[1] - len(A)), "edge").astype(A.dtype)
+
+    def gradients(self, A: Array, H: Array, order: Array, counts: Array, own: Array) -> Array:
+        """Sums of the support rows, without what the rows count themselves."""
+        w = width(A.dtype)
+        sums = np.empty((*own.shape, self.rows.shape[1]), A.dtype)
+        sums_of_rows(self.rows, H, order, counts, np.empty((w, w), A.dtype), sums)
+        G = np.empty((len(own), *A.shape), A.dtype)
+        without_own(sums, own, A, G)
+        return G
+
+
+class _Sparse:
+    """Sparse support rows."""
+
+    def __init__(self, rows: Any, used: Array, dtype: Any) -> None:
+        self.rows = rows[used].astype(dtype)
+
+    def products(self, A: Any) -> tuple[Array, Array]:
+        """Inner products with these rows, and their squared norms."""
+        inner = self.rows @ A.T
+        inner = inner.toarray() if sp.issparse(inner) else inner
+        return np.ascontiguousarray(inner), sq_norms(A).astype(A.dtype)
+
+    def gradients(self, A: Any, H: Array, order: Array, counts: Array, own: Array) -> Array:
+        """Sums of the support rows, without what the rows count themselves."""
+        some = [slice(0, count) for count in counts]
+        parts = [self.rows[n[at]].T @ h[at] for h, n, at in zip(H, order, some, strict=True)]
+        return np.stack([x.T for x in parts]) - own[:, :, None] * (
+            A.toarray() if sp.issparse(A) else A
+        )
+
+
+def _whole(n: int, size: int) -> int:
+    """The least multiple of the size that is not less."""
+    return -(-n // size) * size

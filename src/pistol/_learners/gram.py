@@ -120,7 +120,7 @@ def _chains(
         last = chains[-1] if chains else Chain(0, 0, kernel, kind)
         room = 0 < last.length < (most or LONGEST[kind]) and kernel.key not in starts
         if room and _goes_on(last.start, kernels[number - 1], kernel):
-            chains[-1] = last._replace(length=last.length + 1, kind=kind)
+            chains[-1] = Chain(last.first, last.length + 1, last.start, kind)
         else:
             chains.append(Chain(number, 1, kernel, kind if kind == CONSTANT else ALONE))
     return chains
