@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import chain
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 from .cache import INTERPRETED, plain
+from .threads import LINE, PAGE, memory
 from .types import Array, indices, loop, read_only
 
 DEEP = 256  # products that are added up in registers
@@ -51,10 +53,10 @@ def width(dtype: Any) -> int:
 
 def aligned(size: tuple[int, ...], dtype: Any) -> Array:
     """An array with any content that begins where a vector does."""
-    count, itemsize = int(np.prod(size)), np.dtype(dtype).itemsize
-    room = np.empty(count * itemsize + 64, np.uint8)
-    first = -room.ctypes.data % 64
-    return room[first : first + count * itemsize].view(dtype).reshape(size)
+    need = prod(size) * np.dtype(dtype).itemsize
+    room = memory(need) if need > PAGE // 2 else np.empty(need + LINE, np.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : first + need].view(dtype).reshape(size)
 
 
 class Panels(NamedTuple):
@@ -206,7 +208,7 @@ def _interpreted(A, a, a_step, a_line, B, b, b_step, order, lines, out, at, out_
 
 # multiply(A, a, a_step, a_line, B, b, b_step, order, lines, out, at, out_step): a tile of a product,
 # out[at + out_step i + x] = Σ_k A[a + a_step k + a_line i] B[b + b_step order[k] + x], for i from 0 to
-# `lines` and x from 0 to the width of a panel. Arrays count as flat. Several lines are computed at once,
+# `lines` and x from 0 to the width of a panel. Arrays count as flat. Several lines are made at once,
 # so in A and `out` there has to be room for the last ones.
 multiply: Any = _interpreted if INTERPRETED else _emitted
 

@@ -31,8 +31,7 @@ def slope_coefficients(kernels: Sequence[Kernel], groups: Groups, coef: Array) -
     """
     out = np.zeros((coef.shape[2], coef.shape[1], FOUR * len(groups.kinds)), coef.dtype)
     for q, kernel in enumerate(kernels):
-        gamma, degree = float(kernel.theta[0]), float(kernel.theta[1])
-        at = groups.slots[q]
+        (_, gamma, degree, _), at = kernel.key, groups.slots[q]
         if kernel.map is bounded_poly:
             at, front = at - 1, degree
         else:
@@ -148,14 +147,24 @@ def _add_group(at, c, lines, h):
     add_four(v, w, y, z, c[at], c[at + 1], c[at + 2], c[at + 3], h)
 
 
+def _numbers(data: Any) -> Any:
+    return types.Array(from_dtype(np.dtype(data)), 1, "C", readonly=True)
+
+
+def _matrix(data: Any) -> Any:
+    return types.Array(from_dtype(np.dtype(data)), 2, "C")
+
+
+def _cube(data: Any) -> Any:
+    return types.Array(from_dtype(np.dtype(data)), 3, "C")
+
+
 def _signature(data: Any) -> Any:
-    real = from_dtype(np.dtype(data))
-    tile, numbers = types.Array(real, 2, "C"), types.Array(real, 1, "C", readonly=True)
-    cube, counts = types.Array(real, 3, "C"), types.int64[::1]
-    coef = types.Array(real, 3, "C", readonly=True)
-    theta = types.Array(real, 2, "C", readonly=True)
+    real, numbers = from_dtype(np.dtype(data)), _numbers(data)
+    theta, coef = (types.Array(real, n, "C", readonly=True) for n in (2, 3))
     rule = numbers, numbers, indices, theta, coef, types.boolean
-    return types.void(tile, *rule, cube, types.int64[:, ::1], counts, tile)
+    found = _cube(data), types.int64[:, ::1], types.int64[::1], _matrix(data)
+    return types.void(_matrix(data), *rule, *found)
 
 
 @loop(_signature)
@@ -184,14 +193,6 @@ def add_slopes(K, s_sq, a_sq, kinds, theta, coef, exact, H, order, counts, own):
         _add_row(k, n, kinds, coef[n], lines, short, rest[1], H, order, counts, own)
 
 
-def _matrix(data: Any) -> Any:
-    return types.Array(from_dtype(np.dtype(data)), 2, "C")
-
-
-def _cube(data: Any) -> Any:
-    return types.Array(from_dtype(np.dtype(data)), 3, "C")
-
-
 @loop(lambda data: types.void(_matrix(data), _cube(data), _matrix(data)))
 def inner_products(S, panels, out):
     """⟨s_n, a_i⟩ of support rows with rows in panels."""
@@ -204,46 +205,27 @@ def inner_products(S, panels, out):
             product(S, a, 1, step, panels, b, w, order, lines, tile, out, at, out.shape[1])
 
 
-@loop(
-    lambda data: types.void(
-        _matrix(data),
-        _cube(data),
-        types.int64[:, ::1],
-        types.int64[::1],
-        _matrix(data),
-        _cube(data),
-    )
-)
-def sums_of_rows(S, H, order, counts, tile, out):
-    """out[j, i] = Σ_x H[j, x, i] s_n with n = order[j, x], for x up to counts[j].
+@loop(lambda data: types.void(*[_matrix(data)] * 4, indices, _numbers(data), _matrix(data)))
+def gradient(S, H, A, tile, order, own, out):
+    """out[i] = Σ_x H[x, i] s_n - own[i] a_i with n = order[x].
 
-    `tile` has the size of a panel. There are whole panels of features, and of rows i.
+    `tile` has the size of a panel. There are whole panels of features in S and `out`, and of rows i.
     """
-    (J, n, m), d, w = H.shape, S.shape[1], len(tile)
+    (_, m), d, w = H.shape, S.shape[1], len(tile)
     for c in range(0, d, w):
-        for j in range(J):
-            some = order[j, : counts[j]]
-            for i in range(0, m, w):
-                a, at = j * n * m + i, (j * m + i) * d + c
-                product(H, a, m, 1, S, c, d, some, w, tile, out, at, d)
+        for i in range(0, m, w):
+            product(H, i, m, 1, S, c, d, order, w, tile, out, i * d + c, d)
+    for i in range(len(A)):
+        a, to = A[i], out[i]
+        for x in range(len(a)):
+            to[x] -= own[i] * a[x]
 
 
-@loop(lambda data: types.void(_cube(data), _matrix(data), _matrix(data), _cube(data)))
-def without_own(sums, own, A, out):
-    """out[j, i] = sums[j, i] - own[j, i] a_i, where there may be more sums than rows and features."""
-    for j in range(len(out)):
-        for i in range(len(A)):
-            g, a, o, to = sums[j, i], A[i], own[j, i], out[j, i]
-            for x in range(len(to)):
-                to[x] = g[x] - o * a[x]
-
-
-@loop(lambda data: types.void(_cube(data), types.float64[::1], types.float64[::1]))
+@loop(lambda data: types.void(_matrix(data), types.float64[::1], types.float64[::1]))
 def add_squares(G, weight, total):
-    """total += Σ_i weight[i] Σ_j G[j, i]²."""
-    for j in range(len(G)):
-        for i in range(len(weight)):
-            g, w = G[j, i], weight[i]
-            for x in range(len(total)):
-                slope = np.float64(g[x])
-                total[x] += w * (slope * slope)
+    """total[x] += Σ_i weight[i] G[i, x]², where G may have more rows and columns."""
+    for i in range(len(weight)):
+        g, w = G[i], weight[i]
+        for x in range(len(total)):
+            slope = np.float64(g[x])
+            total[x] += w * (slope * slope)

@@ -44,11 +44,11 @@ def groups_of(kernels: Sequence[Kernel]) -> Groups | None:
         return None
     groups: list[Kernel] = []
     slots = np.empty(len(kernels), np.int64)
-    for q in np.argsort([kernel.theta[0] for kernel in kernels], kind="stable"):
+    for q in sorted(range(len(kernels)), key=lambda q: kernels[q].key[1]):
         places = (_place(first, kernels[q]) for first in groups)
         known = [(number, place) for number, place in enumerate(places) if place is not None]
         if not known:
-            place = int(kernels[q].theta[1]) if kernels[q].map is bounded_poly else 0
+            place = int(kernels[q].key[2]) if kernels[q].map is bounded_poly else 0
             known = [(len(groups), place)]
             groups.append(kernels[q])
         slots[q] = FOUR * known[0][0] + known[0][1]
@@ -60,10 +60,10 @@ def _place(first: Kernel, kernel: Kernel) -> int | None:
     """The place of a kernel in the group of another, if it is there."""
     if kernel.map is not first.map:
         return None
+    (_, gamma, degree, most), (_, own, _, limit) = kernel.key, first.key
     if kernel.map is bounded_poly:
-        alike = (kernel.theta[::2] == first.theta[::2]).all()
-        return int(kernel.theta[1]) if alike else None
-    ratios = [i for i in range(FOUR) if kernel.theta[0] == first.theta[0] * 4.0**i]
+        return int(degree) if (gamma, most) == (own, limit) else None
+    ratios = [i for i in range(FOUR) if gamma == own * 4.0**i]
     return ratios[0] if ratios else None
 
 

@@ -107,7 +107,7 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-def _memory(size: int) -> Any:
+def memory(size: int) -> Any:
     """Bytes that go back to the system as soon as they are not needed any more.
 
     What `malloc` is given back it often keeps, tens of megabytes for each thread. These are whole large
@@ -116,11 +116,11 @@ def _memory(size: int) -> Any:
     if not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
         return np.empty(size, np.uint8)
     whole = -(-size // PAGE) * PAGE
-    memory = mmap.mmap(-1, whole + PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages = mmap.mmap(-1, whole + PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # which has no large pages
-            memory.madvise(mmap.MADV_HUGEPAGE)
-    room = np.frombuffer(memory, np.uint8)
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    room = np.frombuffer(pages, np.uint8)
     first = -room.ctypes.data % PAGE
     return room[first : first + whole]
 
@@ -138,9 +138,9 @@ class Spare:
     def array(self, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
         """An array with any content. Its memory is spare again when the owner is gone."""
         need = prod(shape) * np.dtype(dtype).itemsize
-        memory = self._taken(need)
-        finalize(owner, self.free.append, memory).atexit = False
-        return memory[:need].view(dtype).reshape(shape)
+        room = self._taken(need)
+        finalize(owner, self.free.append, room).atexit = False
+        return room[:need].view(dtype).reshape(shape)
 
     def _taken(self, need: int) -> Any:
         """The smallest spare memory that is large enough; otherwise new memory, in place of some.
@@ -148,7 +148,7 @@ class Spare:
         So there are never more pieces of it than there were arrays at a time.
         """
         with self.lock:
-            fits = [i for i, memory in enumerate(self.free) if need <= len(memory)]
+            fits = [i for i, room in enumerate(self.free) if need <= len(room)]
             if fits:
                 return self.free.pop(min(fits, key=lambda i: len(self.free[i])))
             if self.free:
@@ -159,11 +159,11 @@ class Spare:
         """Memory that was never used. Small arrays share a page."""
         need = -(-need // LINE) * LINE
         if need > PAGE // 2:
-            return _memory(need)
+            return memory(need)
         if len(self.rest) < need:
-            self.rest = _memory(PAGE)
-        memory, self.rest = self.rest[:need], self.rest[need:]
-        return memory
+            self.rest = memory(PAGE)
+        room, self.rest = self.rest[:need], self.rest[need:]
+        return room
 
     def clear(self) -> None:
         """Give all of it back to the system."""
