@@ -40,10 +40,12 @@ class Shape(NamedTuple):
 @cache
 def shape() -> Shape:
     """That of this processor."""
-    features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
-    if "+avx512f" in features:
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    if "+avx512f" in features.split(","):
         return Shape(64, 3, 8)
-    return Shape(32, 3, 4) if "+avx2" in features else Shape(16, 2, 4)
+    if "+avx2" in features.split(","):
+        return Shape(32, 3, 4)
+    return Shape(16, 4 if triple.startswith(("aarch64", "arm64")) else 2, 4)
 
 
 def width(dtype: Any) -> int:
@@ -54,7 +56,7 @@ def width(dtype: Any) -> int:
 def aligned(size: tuple[int, ...], dtype: Any) -> Array:
     """An array with any content that begins where a vector does."""
     need = prod(size) * np.dtype(dtype).itemsize
-    room = memory(need) if need > PAGE // 2 else np.empty(need + LINE, np.uint8)
+    room = memory(need + LINE) if need > PAGE // 2 else np.empty(need + LINE, np.uint8)
     first = -room.ctypes.data % LINE
     return room[first : first + need].view(dtype).reshape(size)
 
