@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from typing import Any
 
@@ -184,10 +185,15 @@ class Kernel:
     def __reduce__(self) -> tuple[Any, ...]:
         return get_kernel, (self.source, *self.theta.tolist(), self.share)
 
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What its values depend on: source, γ, degree and c₀."""
+        return self.source, *self.theta.tolist()
+
     def follows(self, other: Kernel) -> bool:
         """Whether the values of this kernel are the fourth powers of the other's."""
         alike = self.map is other.map and self.radial
-        return alike and self.theta[0] == 4.0 * other.theta[0]
+        return bool(alike and self.key[1] == 4.0 * other.key[1])
 
     @property
     def radial(self) -> bool:

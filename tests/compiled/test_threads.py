@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
 from pistol import PistolClassifier
-from pistol._compiled.threads import LARGE, MANY, Held, Spare, one_blas_thread, workers
+from pistol._compiled.threads import MANY, PAGE, Held, Spare, one_blas_thread, workers
 
 STATUS = Path("/proc/self/status")
 
@@ -152,7 +152,7 @@ def test_one_of_several_tasks_shares_the_memory():
         assert threads.alone.n == 1
 
 
-@pytest.mark.parametrize("size", [100, LARGE, 3 * LARGE + 1])
+@pytest.mark.parametrize("size", [100, PAGE, 3 * PAGE + 1])
 def test_memory_of_any_size_can_be_written_to(size):
     spare, owner, another = Spare(), Limit(), Limit()
     x = spare.array((size,), np.uint8, owner)
@@ -170,14 +170,14 @@ def test_large_memory_goes_back_to_the_system():
         line = next(x for x in STATUS.read_text().splitlines() if x.startswith("VmRSS:"))
         return 1024 * int(line.split()[1])
 
-    sizes = [3 * LARGE, 5 * LARGE, 7 * LARGE]
+    sizes = [3 * PAGE, 5 * PAGE, 7 * PAGE]
     before = resident()
     for size in sizes:
         spare, owner = Spare(), Limit()
         spare.array((size,), np.uint8, owner)[:] = 1
         assert resident() > before + size // 2
         del owner, spare
-    assert resident() < before + 2 * LARGE
+    assert resident() < before + 2 * PAGE
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])

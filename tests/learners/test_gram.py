@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from pistol._compiled.panels import width
 from pistol._compiled.threads import workers
 from pistol._compiled.tiles import kernel_values
 from pistol._compiled.types import read_only
@@ -255,18 +256,19 @@ def test_kernels_with_impossible_values_are_refused():
 
 @pytest.mark.parametrize("d", [3, _gram.WIDE + 1])
 @pytest.mark.parametrize("kernels", [KERNELS["mixed"], KERNELS["rough"], KERNELS["cosine alone"]])
-def test_lines_are_learned_rows_and_columns_all_rows(kernels, d, monkeypatch):
-    """However rows are arranged, whether half of the products are copied or not."""
-    monkeypatch.setattr(_gram, "LINES", 7)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_lines_are_learned_rows_and_columns_all_rows(kernels, d, n_jobs):
+    """However rows are arranged, whether half of the values are copied or not."""
     rng = np.random.default_rng(0)
-    Z, rows, m = rng.normal(size=(N, d)), rng.permutation(N), 13
-    with workers(1) as threads:
+    n, m = 3 * width(np.float64) + 1, 2 * width(np.float64) + 3
+    Z, rows = rng.normal(size=(n, d)), rng.permutation(n)
+    with workers(n_jobs) as threads:
         gram = Gram(Z, kernels, threads, rows, m)
     assert_array_equal(gram.learned, rows[:m])
-    assert_array_equal(rows[gram.place], np.arange(N))
+    assert_array_equal(rows[gram.place], np.arange(n))
     for _, _, number, _ in (chain for chain in gram.values(kernels).chains if chain[3]):
         K = gram.matrices[number]
-        start = next(kernel for kernel in kernels if gram.numbers.get(_gram._key(kernel)) == number)
+        start = next(kernel for kernel in kernels if gram.numbers.get(kernel.key) == number)
         assert_allclose(K, values(start, Z)[np.ix_(rows[:m], rows)], rtol=1e-6, atol=1e-6)
 
 

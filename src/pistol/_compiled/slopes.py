@@ -16,6 +16,7 @@ from ..kernels import Kernel, bounded_poly, exponential, gaussian_value
 from .cache import plain
 from .exp import fast_exp
 from .gram import add_four
+from .panels import product
 from .sums import FOUR, GAUSSIAN, POLYNOMIAL, Groups, fourth_powers
 from .types import Array, indices, loop, read_only
 
@@ -30,8 +31,7 @@ def slope_coefficients(kernels: Sequence[Kernel], groups: Groups, coef: Array) -
     """
     out = np.zeros((coef.shape[2], coef.shape[1], FOUR * len(groups.kinds)), coef.dtype)
     for q, kernel in enumerate(kernels):
-        gamma, degree = float(kernel.theta[0]), float(kernel.theta[1])
-        at = groups.slots[q]
+        (_, gamma, degree, _), at = kernel.key, groups.slots[q]
         if kernel.map is bounded_poly:
             at, front = at - 1, degree
         else:
@@ -115,24 +115,29 @@ def _add_part(part, k, short, h, own):
 
 
 @plain
-def _add_row(k, kinds, coef, lines, short, part, H, own):
-    """What one support row counts in the gradients of all outputs."""
+def _add_row(k, n, kinds, coef, lines, short, part, H, order, counts, own):
+    """What support row n counts in the gradients of all outputs that it has a coefficient for."""
     for j in range(len(H)):
         c, learned = coef[j], False
-        for n in range(len(c)):
-            learned = learned or c[n] != 0.0
+        for i in range(len(c)):
+            learned = learned or c[i] != 0.0
         if not learned:
             continue
+        h = H[j, counts[j]]
+        order[j, counts[j]] = n
+        counts[j] += 1
+        for i in range(len(h)):
+            h[i] = 0.0
         for group in range(len(kinds)):
             if kinds[group] != POLYNOMIAL:
-                _add_group(FOUR * group, c, lines, H[j])
-        _add_own(H[j], own[j])
+                _add_group(FOUR * group, c, lines, h)
+        _add_own(h, own[j])
         for group in range(len(kinds)):
             if kinds[group] == POLYNOMIAL:
                 for i in range(len(part)):
                     part[i] = 0.0
                 _add_group(FOUR * group, c, lines, part)
-                _add_part(part, k, short[group], H[j], own[j])
+                _add_part(part, k, short[group], h, own[j])
 
 
 @plain
@@ -142,21 +147,32 @@ def _add_group(at, c, lines, h):
     add_four(v, w, y, z, c[at], c[at + 1], c[at + 2], c[at + 3], h)
 
 
+def _numbers(data: Any) -> Any:
+    return types.Array(from_dtype(np.dtype(data)), 1, "C", readonly=True)
+
+
+def _matrix(data: Any) -> Any:
+    return types.Array(from_dtype(np.dtype(data)), 2, "C")
+
+
+def _cube(data: Any) -> Any:
+    return types.Array(from_dtype(np.dtype(data)), 3, "C")
+
+
 def _signature(data: Any) -> Any:
-    real = from_dtype(np.dtype(data))
-    tile, numbers = types.Array(real, 2, "C"), types.Array(real, 1, "C", readonly=True)
-    cube = types.Array(real, 3, "C")
-    coef = types.Array(real, 3, "C", readonly=True)
-    theta = types.Array(real, 2, "C", readonly=True)
-    return types.void(tile, numbers, numbers, indices, theta, coef, types.boolean, cube, tile)
+    real, numbers = from_dtype(np.dtype(data)), _numbers(data)
+    theta, coef = (types.Array(real, n, "C", readonly=True) for n in (2, 3))
+    rule = numbers, numbers, indices, theta, coef, types.boolean
+    found = _cube(data), types.int64[:, ::1], types.int64[::1], _matrix(data)
+    return types.void(_matrix(data), *rule, *found)
 
 
 @loop(_signature)
-def add_slopes(K, s_sq, a_sq, kinds, theta, coef, exact, H, own):
-    """H[n, j, i] += Σ_q coef[n, j, q] P_q(s_n, a_i), given ⟨s_n, a_i⟩ in K, for groups of kernels.
+def add_slopes(K, s_sq, a_sq, kinds, theta, coef, exact, H, order, counts, own):
+    """H[j, x, i] = Σ_q coef[n, j, q] P_q(s_n, a_i) with n = order[j, x], for x up to counts[j].
 
-    The gradient of f_j at a_i is Σ_n H[n, j, i] s_n - own[j, i] a_i. At rows that polynomials shorten
-    it is as if only their slope were smaller, unless it is to be exact.
+    K has ⟨s_n, a_i⟩. The gradient of f_j at a_i is Σ_x H[j, x, i] s_n - own[j, i] a_i. At rows that
+    polynomials shorten it is as if only their slope were smaller, unless it is to be exact.
     """
     m, one, largest = K.shape[1], K.dtype.type(1.0), K.dtype.type(0.0)
     lines, rest = np.zeros((FOUR * len(kinds), m), K.dtype), np.empty((2, m), K.dtype)
@@ -168,9 +184,48 @@ def add_slopes(K, s_sq, a_sq, kinds, theta, coef, exact, H, own):
                 shrunk[group, i] = np.sqrt(most / a_sq[i])
                 if exact:
                     short[group, i] = one / a_sq[i]
-    for n in range(len(K)):
+    for n in range(len(s_sq)):
         largest = s_sq[n] if s_sq[n] > largest else largest
     least = K.dtype.type(APART * APART) * largest
-    for n in range(len(K)):
-        _make_lines(K[n], s_sq[n], a_sq, kinds, theta, least, lines, shrunk, rest[0])
-        _add_row(K[n], kinds, coef[n], lines, short, rest[1], H[n], own)
+    for n in range(len(s_sq)):
+        k = K[n]
+        _make_lines(k, s_sq[n], a_sq, kinds, theta, least, lines, shrunk, rest[0])
+        _add_row(k, n, kinds, coef[n], lines, short, rest[1], H, order, counts, own)
+
+
+@loop(lambda data: types.void(_matrix(data), _cube(data), _matrix(data)))
+def inner_products(S, panels, out):
+    """⟨s_n, a_i⟩ of support rows with rows in panels."""
+    (_, d, w), step = panels.shape, S.shape[1]
+    order, tile = np.arange(d), np.empty((w, w), S.dtype)
+    for lo in range(0, len(S), w):
+        lines = min(w, len(S) - lo)
+        for p in range(len(panels)):
+            a, b, at = lo * step, p * d * w, lo * out.shape[1] + p * w
+            product(S, a, 1, step, panels, b, w, order, lines, tile, out, at, out.shape[1])
+
+
+@loop(lambda data: types.void(*[_matrix(data)] * 4, indices, _numbers(data), _matrix(data)))
+def gradient(S, H, A, tile, order, own, out):
+    """out[i] = Σ_x H[x, i] s_n - own[i] a_i with n = order[x].
+
+    `tile` has the size of a panel. There are whole panels of features in S and `out`, and of rows i.
+    """
+    (_, m), d, w = H.shape, S.shape[1], len(tile)
+    for c in range(0, d, w):
+        for i in range(0, m, w):
+            product(H, i, m, 1, S, c, d, order, w, tile, out, i * d + c, d)
+    for i in range(len(A)):
+        a, to = A[i], out[i]
+        for x in range(len(a)):
+            to[x] -= own[i] * a[x]
+
+
+@loop(lambda data: types.void(_matrix(data), types.float64[::1], types.float64[::1]))
+def add_squares(G, weight, total):
+    """total[x] += Σ_i weight[i] G[i, x]², where G may have more rows and columns."""
+    for i in range(len(weight)):
+        g, w = G[i], weight[i]
+        for x in range(len(total)):
+            slope = np.float64(g[x])
+            total[x] += w * (slope * slope)

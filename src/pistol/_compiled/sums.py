@@ -44,11 +44,11 @@ def groups_of(kernels: Sequence[Kernel]) -> Groups | None:
         return None
     groups: list[Kernel] = []
     slots = np.empty(len(kernels), np.int64)
-    for q in np.argsort([kernel.theta[0] for kernel in kernels], kind="stable"):
+    for q in sorted(range(len(kernels)), key=lambda q: kernels[q].key[1]):
         places = (_place(first, kernels[q]) for first in groups)
         known = [(number, place) for number, place in enumerate(places) if place is not None]
         if not known:
-            place = int(kernels[q].theta[1]) if kernels[q].map is bounded_poly else 0
+            place = int(kernels[q].key[2]) if kernels[q].map is bounded_poly else 0
             known = [(len(groups), place)]
             groups.append(kernels[q])
         slots[q] = FOUR * known[0][0] + known[0][1]
@@ -60,10 +60,10 @@ def _place(first: Kernel, kernel: Kernel) -> int | None:
     """The place of a kernel in the group of another, if it is there."""
     if kernel.map is not first.map:
         return None
+    (_, gamma, degree, most), (_, own, _, limit) = kernel.key, first.key
     if kernel.map is bounded_poly:
-        alike = (kernel.theta[::2] == first.theta[::2]).all()
-        return int(kernel.theta[1]) if alike else None
-    ratios = [i for i in range(FOUR) if kernel.theta[0] == first.theta[0] * 4.0**i]
+        return int(degree) if (gamma, most) == (own, limit) else None
+    ratios = [i for i in range(FOUR) if gamma == own * 4.0**i]
     return ratios[0] if ratios else None
 
 
@@ -78,7 +78,7 @@ def _powers(k, size, shrunk, v, w, y):
 
 
 @plain(fastmath={"contract"})
-def _gaussian(k, s, a_sq, gamma, v):
+def gaussians(k, s, a_sq, gamma, v):
     """Values of a Gaussian."""
     zero = k.dtype.type(0.0)
     for i in range(len(k)):
@@ -86,7 +86,7 @@ def _gaussian(k, s, a_sq, gamma, v):
 
 
 @plain(fastmath={"contract"})
-def _exponential(k, s, a_sq, gamma, v):
+def exponentials(k, s, a_sq, gamma, v):
     """Values of an exponential of the distance."""
     zero, near = k.dtype.type(0.0), grain(k)
     for i in range(len(k)):
@@ -162,10 +162,10 @@ def _add_row_to_several(k, s, a_sq, kinds, theta, shrunk, coef, lines, G):
             size = gamma * (np.sqrt(most / s) if s > most else k.dtype.type(1.0))
             _powers(k, size, shrunk[group], w, y, z)
         elif kinds[group] == GAUSSIAN:
-            _gaussian(k, s, a_sq, gamma, v)
+            gaussians(k, s, a_sq, gamma, v)
             fourth_powers(v, w, y, z)
         else:
-            _exponential(k, s, a_sq, gamma, v)
+            exponentials(k, s, a_sq, gamma, v)
             fourth_powers(v, w, y, z)
         for j in range(len(G)):
             c = coef[j, at : at + FOUR]

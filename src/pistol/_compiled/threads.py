@@ -18,7 +18,8 @@ from weakref import finalize
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-LARGE = 2**22  # bytes that are asked for from the system itself
+PAGE = 2**21  # bytes of a large page of the system's memory
+LINE = 64  # bytes at a multiple of which arrays begin
 MANY = 600  # rows × outputs from which threads are worth their while
 
 
@@ -106,18 +107,22 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-def _memory(size: int) -> Any:
+def memory(size: int) -> Any:
     """Bytes that go back to the system as soon as they are not needed any more.
 
-    What `malloc` is given back it often keeps, tens of megabytes for each thread.
+    What `malloc` is given back it often keeps, tens of megabytes for each thread. These are whole large
+    pages, where there are such: to be given them takes a tenth of the time of as many small ones.
     """
-    if size < LARGE or not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
+    if not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
         return np.empty(size, np.uint8)
-    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    whole = -(-size // PAGE) * PAGE
+    pages = mmap.mmap(-1, whole + PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # which has no large pages
-            memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, np.uint8)
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    room = np.frombuffer(pages, np.uint8)
+    first = -room.ctypes.data % PAGE
+    return room[first : first + whole]
 
 
 class Spare:
@@ -128,14 +133,14 @@ class Spare:
     """
 
     def __init__(self) -> None:
-        self.lock, self.free = Lock(), list[Any]()
+        self.lock, self.free, self.rest = Lock(), list[Any](), np.empty(0, np.uint8)
 
     def array(self, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
         """An array with any content. Its memory is spare again when the owner is gone."""
         need = prod(shape) * np.dtype(dtype).itemsize
-        memory = self._taken(need)
-        finalize(owner, self.free.append, memory).atexit = False
-        return memory[:need].view(dtype).reshape(shape)
+        room = self._taken(need)
+        finalize(owner, self.free.append, room).atexit = False
+        return room[:need].view(dtype).reshape(shape)
 
     def _taken(self, need: int) -> Any:
         """The smallest spare memory that is large enough; otherwise new memory, in place of some.
@@ -143,17 +148,28 @@ class Spare:
         So there are never more pieces of it than there were arrays at a time.
         """
         with self.lock:
-            fits = [i for i, memory in enumerate(self.free) if need <= len(memory)]
+            fits = [i for i, room in enumerate(self.free) if need <= len(room)]
             if fits:
                 return self.free.pop(min(fits, key=lambda i: len(self.free[i])))
             if self.free:
                 self.free.pop(max(range(len(self.free)), key=lambda i: len(self.free[i])))
-        return _memory(need + need // 64)  # folds differ by a row
+            return self._new(need + need // 64)  # folds differ by a row
+
+    def _new(self, need: int) -> Any:
+        """Memory that was never used. Small arrays share a page."""
+        need = -(-need // LINE) * LINE
+        if need > PAGE // 2:
+            return memory(need)
+        if len(self.rest) < need:
+            self.rest = memory(PAGE)
+        room, self.rest = self.rest[:need], self.rest[need:]
+        return room
 
     def clear(self) -> None:
         """Give all of it back to the system."""
         with self.lock:
             self.free.clear()
+            self.rest = self.rest[:0].copy()
 
 
 class Workers:

@@ -16,7 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.gram import Workspace, expand_gram, learn_gram
+from .._compiled.lines import drop_last_bits, fill_lines, kinds_of
+from .._compiled.panels import Panels
 from .._compiled.rows import Block, products, sq_norms
+from .._compiled.sums import KINDS
 from .._compiled.threads import Workers
 from .._compiled.tiles import BLOCK, nothing
 from .._compiled.types import (
@@ -44,8 +47,8 @@ from .models import Expansion
 from .rule import Rule, step_by_step
 from .support import diagonal
 
-LINES = 128  # whose values are computed together
-WIDE = 64  # features from which inner products take longer than to copy them
+TASKS = 8  # for threads to share, about
+WIDE = 64  # features from which values take longer to compute than to copy
 NO_MARKS = read_only(np.empty(0, np.int64))
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
 
@@ -68,27 +71,26 @@ class Gram:
     ) -> None:
         order = np.arange(Z.shape[0]) if rows is None else rows
         self.learned, self.place = order[:m], np.argsort(order)
-        if rows is not None:
-            given = kernels[0].base is precomputed_base
-            Z = Z[np.ix_(rows[:m], rows)] if given else Z[rows]
-        self._compute(Z, kernels, threads)
+        if rows is not None and kernels[0].base is precomputed_base:
+            Z = Z[np.ix_(rows[:m], rows)]
+        self._compute(Z, kernels, threads, order)
 
-    def _compute(self, Z: Any, kernels: Sequence[Kernel], threads: Workers) -> None:
+    def _compute(self, Z: Any, kernels: Sequence[Kernel], threads: Workers, order: Array) -> None:
         """Set the matrices from which all values are made."""
-        whole = {_key(chain.start) for chain in _chains(kernels, set(), len(kernels))}
+        whole = {chain.start.key for chain in _chains(kernels, set(), len(kernels))}
         starts = {
-            _key(chain.start): chain.start
+            chain.start.key: chain.start
             for chain in _chains(kernels, whole)
             if chain.kind != CONSTANT
         }
         self.numbers = {key: number for number, key in enumerate(starts)}
         new = partial(threads.spare.array, owner=self)
-        self.matrices = _values(list(starts.values()), Z, len(self.learned), threads, new)
+        self.matrices = _values(list(starts.values()), Z, len(self.learned), threads, new, order)
 
     def values(self, kernels: Sequence[Kernel]) -> GramValues:
         """What the loops make the values of these kernels from, and how."""
         chains = [
-            (chain.first, chain.length, self.numbers.get(_key(chain.start), 0), chain.kind)
+            (chain.first, chain.length, self.numbers.get(chain.start.key, 0), chain.kind)
             for chain in _chains(kernels, self.numbers)
         ]
         return GramValues(self.matrices, read_only(np.array(chains, np.int64)))
@@ -117,9 +119,9 @@ def _chains(
     for number, kernel in enumerate(kernels):
         kind = _kind(kernel)
         last = chains[-1] if chains else Chain(0, 0, kernel, kind)
-        room = 0 < last.length < (most or LONGEST[kind]) and _key(kernel) not in starts
+        room = 0 < last.length < (most or LONGEST[kind]) and kernel.key not in starts
         if room and _goes_on(last.start, kernels[number - 1], kernel):
-            chains[-1] = last._replace(length=last.length + 1, kind=kind)
+            chains[-1] = Chain(last.first, last.length + 1, last.start, kind)
         else:
             chains.append(Chain(number, 1, kernel, kind if kind == CONSTANT else ALONE))
     return chains
@@ -128,7 +130,7 @@ def _chains(
 def _kind(kernel: Kernel) -> int:
     """Of a chain of several kernels like this one."""
     if kernel.map is bounded_poly:
-        return PRODUCTS if kernel.theta[1] else CONSTANT
+        return PRODUCTS if kernel.key[2] else CONSTANT
     return POWERS if kernel.radial else ALONE
 
 
@@ -136,85 +138,91 @@ def _goes_on(start: Kernel, last: Kernel, kernel: Kernel) -> bool:
     """Whether a chain from the one kernel to the other can have this one, too."""
     if kernel.map is not bounded_poly:
         return kernel.follows(last)
-    alike = last.map is bounded_poly and (last.theta[::2] == kernel.theta[::2]).all()
-    return bool(alike and start.theta[1] == 1 and last.theta[1] == kernel.theta[1] - 1)
-
-
-def _key(kernel: Kernel) -> Any:
-    """What the values of a kernel depend on."""
-    return kernel.source, *kernel.theta.tolist()
+    (_, *near), (_, *own), degree = last.key, kernel.key, start.key[2]
+    alike = last.map is bounded_poly and near[::2] == own[::2]
+    return bool(alike and degree == 1 and near[1] == own[1] - 1)
 
 
 def _values(
-    kernels: Sequence[Kernel], Z: Any, m: int, threads: Workers, new: Callable[..., Array]
+    kernels: Sequence[Kernel],
+    Z: Any,
+    m: int,
+    threads: Workers,
+    new: Callable[..., Array],
+    order: Array,
 ) -> Array:
     """Values of each kernel at the first m rows and all, from one base; of shape (kernels, m, n).
 
-    They are kept in float32 where many are about one at most. `new` makes an array.
+    They are kept in float32 where many are about one at most. `new` makes an array. `order` has the
+    numbers of the rows of Z as they come; precomputed values have that order already.
     """
     n, bounded = Z.shape[0], (gaussian, exponential, laplacian, cosine, bounded_poly)
     small = all(kernel.map in bounded for kernel in kernels)
     dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
     if kernels[0].base is precomputed_base:
         return read_only(np.ascontiguousarray(Z, dtype)[None])
-    sq = sq_norms(Z)
-    largest = sq.max(initial=0.0)
-    Z = Z.astype(np.result_type(*(k.precision(dtype, largest) for k in kernels)), copy=False)
     out = new((len(kernels), m, n), dtype)
-    sparse, in_place = sp.issparse(Z), not sp.issparse(Z) and Z.dtype == dtype
-    # sparse rows are laid out for few columns at a time
-    lines, columns = _pieces(m, m if sparse else LINES), _pieces(n, BLOCK if sparse else n)
-    known = in_place and kernels[0].base is products and Z.shape[1] > WIDE
-    if known:
-        _inner_products(Z, out[-1], threads)
-
-    def part(at: slice, own: slice) -> None:
-        K = list(out[:, at, own])
-        base = K[-1]
-        if not known:
-            base = kernels[0].base(Z[at], Block(Z[own]), base if in_place else None)
-        for kernel, values in zip(kernels, K, strict=True):
-            tile = values if in_place else np.empty_like(base)
-            if tile is not base:
-                tile[:] = base
-            kernel.map_tile(tile, sq[at], sq[own], *nothing(tile))
-            if tile is not values:
-                values[:] = tile
-
-    threads.run([partial(part, at, own) for at in lines for own in columns])
-    for kernel, values in zip(kernels, out, strict=True):
-        _tidy(kernel, values, sq[:m])
+    in_panels = kernels[0].base is products and not sp.issparse(Z)
+    (_fill_from_panels if in_panels else _fill_from_base)(kernels, Z, order, threads, out)
+    if dtype == np.float64:  # the last bits depend on where a row stands among the others
+        drop_last_bits(out)
     return read_only(out)
 
 
-def _inner_products(Z: Array, out: Array, threads: Workers) -> None:
-    """Inner products of the first rows with all; half of those among them are copied."""
-    lines = _pieces(len(out), LINES)
+def _fill_from_panels(
+    kernels: Sequence[Kernel], Z: Array, order: Array, threads: Workers, out: Array
+) -> None:
+    """Set the values of kernels that are made of inner products."""
+    rows, sq = Panels.of(Z, order, out.dtype)
+    dtype = _precision(kernels, out.dtype, sq)
+    if dtype != out.dtype:
+        rows, sq = Panels.of(Z, order, dtype)
+    made = out if dtype == out.dtype else np.empty(out.shape, dtype)
+    half, count = Z.shape[1] > WIDE, -(-out.shape[1] // rows.shape[2])
+    parts = _pieces(count, count if threads.n == 1 else max(2, count // TASKS))
+    norms, kinds = read_only(sq.astype(dtype)), kinds_of(kernels, dtype)
+    threads.run(
+        [partial(fill_lines, rows, norms, *kinds, p.start, p.stop, half, made) for p in parts]
+    )
+    for kernel, values in zip(kernels, made, strict=True):
+        if kernel.map not in KINDS:
+            kernel.map_tile(values, sq[: len(values)], sq, *nothing(values))
+            diagonal(kernel, values, sq[: len(values)])  # which may refuse them
+    if made is not out:
+        out[:] = made
 
-    def above(at: slice) -> None:
-        np.matmul(Z[at], Z[at.start :].T, out=out[at, at.start :])
 
-    def below(at: slice) -> None:
-        for other in _pieces(at.start, LINES):
-            out[at, other] = out[other, at].T
+def _fill_from_base(
+    kernels: Sequence[Kernel], Z: Any, order: Array, threads: Workers, out: Array
+) -> None:
+    """Set the values of any kernels, in blocks of rows."""
+    Z = Z[order]
+    sq = sq_norms(Z)
+    Z = Z.astype(_precision(kernels, out.dtype, sq), copy=False)
 
-    threads.run([partial(above, at) for at in lines])
-    threads.run([partial(below, at) for at in lines])
+    def part(at: slice) -> None:
+        base = kernels[0].base(Z[: out.shape[1]], Block(Z[at]), None)
+        for kernel, values in zip(kernels, out, strict=True):
+            tile = base.copy()
+            kernel.map_tile(tile, sq[: out.shape[1]], sq[at], *nothing(tile))
+            values[:, at] = tile
+
+    threads.run([partial(part, at) for at in _pieces(len(sq), BLOCK)])
+    for kernel, values in zip(kernels, out, strict=True):
+        k_xx = diagonal(kernel, values, sq[: out.shape[1]])
+        if kernel.radial:
+            np.fill_diagonal(values, k_xx)
+
+
+def _precision(kernels: Sequence[Kernel], dtype: Any, sq: Array) -> Any:
+    """The dtype to work in."""
+    largest = sq.max(initial=0.0)
+    return np.result_type(*(kernel.precision(dtype, largest) for kernel in kernels))
 
 
 def _pieces(n: int, size: int) -> list[slice]:
     """So many rows, a few at a time."""
     return [slice(lo, min(lo + size, n)) for lo in range(0, n, max(size, 1))]
-
-
-def _tidy(kernel: Kernel, values: Array, sq: Array) -> None:
-    """Remove what rounding has done to the values."""
-    k_xx = diagonal(kernel, values, sq)  # which may refuse them
-    if kernel.radial:
-        np.fill_diagonal(values, k_xx)
-    if values.dtype == np.float64:  # the last bits depend on where a row stands among the others
-        grid = 2.0 ** (np.frexp(np.abs(values).max(initial=0.0))[1] - 36)
-        np.multiply(np.rint(values / grid), grid, out=values)
 
 
 class GramRun:
