@@ -34,7 +34,6 @@ from .rows import row
 from .types import Array, cube, loop, matrix, plugs, real, rounds, rows_type, scalars, vector
 
 
-
 class Work(NamedTuple):
     """What a thread works with; the content does not matter."""
 
@@ -210,7 +209,20 @@ def follow(X, rounds, border, rule, S, state, bias, P, work, lines, marks):
         _prepare(X, rounds, k, border, bias, work)
         _prepare(X, rounds, k + 1, border, bias, work)
         k = _play_together(
-            X, rounds, k, border, rule, S, work.entries, state, bias, P, work, lines, marks, FOLLOWER
+            X,
+            rounds,
+            k,
+            border,
+            rule,
+            S,
+            work.entries,
+            state,
+            bias,
+            P,
+            work,
+            lines,
+            marks,
+            FOLLOWER,
         )
         leave(marks)
     return k >= 0

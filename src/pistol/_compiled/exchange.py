@@ -103,7 +103,7 @@ def _pause(typingctx):
 
 @intrinsic
 def _sleep(typingctx):
-    """Leave the core to others for a short time. To yield it would be to queue up behind all of them."""
+    """Leave the core to others for a short time; to yield it would be to queue up behind all."""
 
     def codegen(context, builder, signature, args):
         whole = ir.IntType(64)

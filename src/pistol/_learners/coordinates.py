@@ -65,9 +65,7 @@ class Coordinates:
     def fresh(self) -> Coordinates:
         """A learner of the same kind that has learned nothing yet."""
         outputs, features, _ = self.state.shape
-        return Coordinates(
-            self.rule, features - 1, outputs, self.bias, self.x_max, self.n_jobs
-        )
+        return Coordinates(self.rule, features - 1, outputs, self.bias, self.x_max, self.n_jobs)
 
     def play(
         self, X: Any, Y: Array, order: Array, r: Array, ids: Array | None = None
