@@ -81,7 +81,7 @@ def _own(X, rounds, k, part, work):
     return cols[lo:hi], vals[lo:hi]
 
 
-@plain
+@plain(forceinline=True)
 def _start(rounds, k, rule, S, entries, work):
     """Let time move on; b of this round."""
     tick(S, rounds.r[k], rule.power)
@@ -91,7 +91,7 @@ def _start(rounds, k, rule, S, entries, work):
     return rule.b[0] * share(entries, count, rounds.r[k], S.t[0, 0])
 
 
-@plain
+@plain(forceinline=True)
 def _sum_up(X, rounds, k, part, rule, b, weight, state, bias, work):
     """The share of one part in ⟨w, x⟩, per output. The constant is in part 0."""
     cols, vals = _own(X, rounds, k, part, work)
@@ -104,7 +104,7 @@ def _sum_up(X, rounds, k, part, rule, b, weight, state, bias, work):
         )  # fmt: skip
 
 
-@plain
+@plain(forceinline=True)
 def _compare(rounds, k, rule, P, work):
     """Lines 6 and 7."""
     for j in range(P.shape[1]):
@@ -112,7 +112,7 @@ def _compare(rounds, k, rule, P, work):
     gradients(rounds, rule, k, P, work.outputs[2], work.outputs[3])
 
 
-@plain
+@plain(forceinline=True)
 def _move(X, rounds, k, part, rule, b, now, state, bias, work):
     """Line 8 for the coordinates of one part; the other half of those of its next row is asked for."""
     cols, vals = _own(X, rounds, k, part, work)
@@ -135,12 +135,12 @@ def _play_alone(X, rounds, k, border, rule, S, state, bias, P, work):
     ask_for_rows(X, rounds, k)
     weight = S.weight[0, 0]
     b = _start(rounds, k, rule, S, state[0, -1], work)
-    _sum_up(X, rounds, k, LEADER, rule, b, weight, state, bias, work)
-    _sum_up(X, rounds, k, FOLLOWER, rule, b, weight, state, bias, work)
+    for part in range(2):
+        _sum_up(X, rounds, k, part, rule, b, weight, state, bias, work)
     _prepare(X, rounds, k + 2, border, bias, work)
     _compare(rounds, k, rule, P, work)
-    _move(X, rounds, k, LEADER, rule, b, S.weight[0, 0], state, bias, work)
-    _move(X, rounds, k, FOLLOWER, rule, b, S.weight[0, 0], state, bias, work)
+    for part in range(2):
+        _move(X, rounds, k, part, rule, b, S.weight[0, 0], state, bias, work)
 
 
 @plain
