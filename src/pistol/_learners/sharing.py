@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from time import monotonic
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +17,7 @@ from .._compiled.types import Array, Plugs, Rounds, Rows, Scalars
 WIDE = 2**16  # features from which the coordinates of a row are anywhere in memory
 LONG = 64  # stored values of a row that take longer than an exchange between threads
 MANY = 2**18  # stored values that take longer than to start a thread
+WHILE = 0.5  # seconds
 DRAWN = 2**12  # stored values that say which features occur how often
 
 
@@ -38,13 +40,18 @@ def border_of(X: Any) -> int | None:
 
 
 class Shared:
-    """Rounds of rows in two parts, played by two threads if there are as many."""
+    """Rounds of rows in two parts, played by two threads if there are as many.
+
+    Where a thread has waited for long, other programs have the cores. No rounds of this process are
+    shared for a while then: threads that lose their cores in turn wait for each other most of the time.
+    """
+
+    busy_until: ClassVar[float] = 0.0
 
     def __init__(self, rows: Rows, border: int, outputs: int, threads: Workers) -> None:
         self.rows, self.border, self.threads = rows, border, threads
         longest = int(np.diff(rows.indptr).max(initial=0))
         self.works = [Work.of(longest, outputs) for _ in range(2)]
-        self.parted = False  # a thread had to wait for long: other programs have the cores
 
     def learn(
         self, rounds: Rounds, plugs: Plugs, S: Scalars, state: Array, bias: float, P: Array
@@ -56,4 +63,7 @@ class Shared:
             partial(lead, *given, S, state, bias, P, self.works[0], *desk),
             partial(follow, *given, own, state, bias, P.copy(), self.works[1], *desk),
         ]
-        self.parted |= self.threads.run(tasks[:1] if self.parted else tasks)[0]
+        shared = monotonic() > Shared.busy_until
+        parted = self.threads.run(tasks if shared else tasks[:1])[0]
+        if parted:
+            Shared.busy_until = monotonic() + WHILE
