@@ -53,7 +53,7 @@ def _canonical_with_norm(X: Any, n_jobs: int | None) -> tuple[Any, float]:
     if not found:
         X = canonical(X)
         norms = [sq_norms(X)]
-    return X, max(map(_largest, norms))
+    return X, float(np.max([_largest(part) for part in norms]))  # `max` would lose NaN
 
 
 def _largest(norms: Array) -> float:
