@@ -33,7 +33,8 @@ AWAY, READY, TAKEN, GONE = 0, 1, 2, 3
 STATUS, BEGIN, NUMBERS = 0, 1, 2
 LEADER, FOLLOWER = 0, 1
 
-SHORT = 2**11  # looks at the other thread's line until a core is left to others
+RARELY = 2**6 - 1  # a mask: looks at the other thread's line between pauses
+SHORT = 2**17  # looks until a core is left to others, a fifth of a millisecond or so
 NAP = 20_000  # nanoseconds for which it is left to them
 LONG = 1_000_000  # nanoseconds: threads of which one waits longer part
 
@@ -194,12 +195,17 @@ def see_off(marks):
 
 @plain
 def _rest(looks, since):
-    """Wait a little, after so many looks and since some time; the time since which the core is left."""
-    pause()
+    """Wait a little, after so many looks and since some time; the time since which the core is left.
+
+    Pauses are rare: many of them in a row make a virtual machine give its core away.
+    """
+    if looks & RARELY == RARELY:
+        pause()
     if looks < SHORT:
         return since
+    now = nanoseconds() if looks == SHORT else since
     sleep()
-    return since if looks > SHORT else nanoseconds()
+    return now
 
 
 @plain
