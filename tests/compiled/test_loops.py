@@ -125,7 +125,12 @@ def test_primal_pistol_is_algorithm_3_with_the_linear_kernel(loss, layout, dtype
 @all_dtypes
 @pytest.mark.parametrize("potential", ["pistol_anytime", "pistol_shared"])
 @pytest.mark.parametrize("x_max", [0.0, 1.0, 4.0], ids=lambda m: f"x_max={m:g}")
-def test_coordinates_are_appendix_A(loss, layout, dtype, x_max, potential):
+@pytest.mark.parametrize("parts", [1, 2], ids=lambda n: f"parts={n}")
+def test_coordinates_are_appendix_A(monkeypatch, loss, layout, dtype, x_max, potential, parts):
+    if parts == 2:
+        for limit in ("WIDE", "LONG", "MANY"):
+            monkeypatch.setattr(f"pistol._learners.sharing.{limit}", 0)
+
     @few
     @streams
     def law(seed, cuts):

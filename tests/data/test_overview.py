@@ -33,6 +33,7 @@ from pistol._data.overview import (
     overview,
     stored_values,
 )
+from pistol._data.validation import usable
 
 pytestmark = [
     pytest.mark.interpreted,
@@ -252,4 +253,26 @@ def test_keys_of_rows_are_sums_over_values_that_are_not_zero(seed, dtype):
     bits, column = X.astype(float).view(np.uint64), np.arange(1, 10, dtype=np.uint64)
     terms = np.where(X != 0, mix(mix(bits) + mix(column)), np.uint64(0))
     for layout in (np.asarray, sp.csr_array):
-        assert_array_equal(row_keys(layout(X)), terms.sum(axis=1, dtype=np.uint64))
+        for n_jobs in (1, 2, 3):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("pistol._data.duplicates.MANY", 0)
+                keys = row_keys(layout(X), n_jobs=n_jobs)
+            assert_array_equal(keys, terms.sum(axis=1, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("canonical", [True, False])
+def test_threads_check_sparse_rows(monkeypatch, n_jobs, canonical):
+    monkeypatch.setattr("pistol._data.validation.MANY", 0)
+    X = sp.csr_array(table(0, n=12)[0])
+    if not canonical:
+        X.indices, X.data = np.roll(X.indices, 1), np.roll(X.data, 1)
+        X.has_canonical_format = X.has_sorted_indices = False
+    expected, given_to = X.toarray(), X.copy()
+    found = usable(X, None, n_jobs)
+    assert found.has_canonical_format
+    assert_array_equal(found.toarray(), expected)
+    assert_array_equal(X.indices, given_to.indices)
+    X.data[-1] = np.nan
+    with pytest.raises(ValueError, match="X contains NaN"):
+        usable(X, None, n_jobs)

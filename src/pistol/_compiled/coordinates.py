@@ -92,11 +92,17 @@ def set_unit(Z, f, x, weight, growth, a, b, L):
 
 
 @plain
-def _share(entries, vals, bias, r, t):
-    """1/√k, with k the mean number of entries of a row up to this one, the constant included."""
+def count_entries(vals, bias):
+    """The entries of a row, the constant included."""
     k = 0 if bias == 0.0 else 1
     for n in range(len(vals)):
         k += vals[n] != 0.0
+    return k
+
+
+@plain
+def share(entries, k, r, t):
+    """1/√k, for the mean number k of entries of a row up to this one, which has k."""
     entries[ENTRIES] += r * k
     return sqrt(t / entries[ENTRIES]) if entries[ENTRIES] > 0.0 else 1.0
 
@@ -108,15 +114,17 @@ def _gather(Z, f, theta, G, unit, n):
 
 
 @plain(forceinline=True)  # uncontracted: an addition is waited for, a product is not
-def _dot_weights(Z, cols, vals, later, bias, weight, growth, a, b, L, lanes, at):
+def dot_weights(Z, cols, vals, later, constant, bias, weight, growth, a, b, L, lanes, at):
     """⟨w, x⟩ of one output; a feature that is larger than its unit so far has a new unit first.
 
     No processor could guess which ones are, so there is no jump: their share is left out, and added
-    when all have their new weights. Features of the `later` row are asked for on the way.
+    when all have their new weights. Features of the `later` row are asked for on the way. Coordinates
+    from `constant` on, one or none, are the constant.
     """
-    d, p, m = np.uintp(len(Z) - 1), 0.0, 0
-    if bias > Z[d, M]:
-        set_unit(Z, d, bias, weight, growth, a, b, L)
+    p, m = 0.0, 0
+    for d in range(np.uintp(constant), np.uintp(len(Z))):
+        if bias > Z[d, M]:
+            set_unit(Z, d, bias, weight, growth, a, b, L)
     for n in range(len(cols)):
         ask_for_next(Z, later, n)
         f, x = np.uintp(cols[n]), float(vals[n])
@@ -126,7 +134,9 @@ def _dot_weights(Z, cols, vals, later, bias, weight, growth, a, b, L, lanes, at)
     ask_for_rest(Z, later, len(cols))
     if m > 0:
         p += _dot_larger(Z, cols, vals, at[:m], weight, growth, a, b, L, lanes)
-    return p + Z[d, W] * bias
+    for d in range(np.uintp(constant), np.uintp(len(Z))):
+        p += Z[d, W] * bias
+    return p
 
 
 @plain(fastmath={"contract"})
@@ -154,13 +164,13 @@ def _dot_larger(Z, cols, vals, at, weight, growth, a, b, L, lanes):
 
 
 @plain(forceinline=True, fastmath={"contract"})
-def _move_weights(Z, cols, vals, later, bias, s, now, growth, a, b, L, lanes):
+def move_weights(Z, cols, vals, later, constant, bias, s, now, growth, a, b, L, lanes):
     """Line 8 of one output, and line 4 of the round in which each feature is seen next.
 
     Features of the `later` row are asked for here, too: all of them at once would have to wait.
     """
     theta, G, unit, w = lanes[0], lanes[1], lanes[2], lanes[3]
-    d, m = np.uintp(len(Z) - 1), len(cols)
+    m = len(cols)
     for n in range(m):
         ask_for_next(Z, later, n)
         f = np.uintp(cols[n])
@@ -168,14 +178,16 @@ def _move_weights(Z, cols, vals, later, bias, s, now, growth, a, b, L, lanes):
         _line_8(Z, f, float(vals[n]), s)
         _gather(Z, f, theta, G, unit, n)
     ask_for_rest(Z, later, m)
-    _settle(Z, d, now)
-    _line_8(Z, d, bias, s)
-    _gather(Z, d, theta, G, unit, m)
+    for d in range(np.uintp(constant), np.uintp(len(Z))):
+        _settle(Z, d, now)
+        _line_8(Z, d, bias, s)
+        _gather(Z, d, theta, G, unit, m)
     _weigh(theta, G, unit, growth, a, b, L, w, m + 1)
     for n in range(m):
         if vals[n] != 0.0:  # a zero is no entry, as in sparse rows
             Z[np.uintp(cols[n]), W] = w[n]
-    Z[d, W] = w[m]
+    for d in range(np.uintp(constant), np.uintp(len(Z))):
+        Z[d, W] = w[m]
 
 
 @plain(forceinline=True, fastmath={"contract"})
@@ -187,21 +199,23 @@ def _round(X, rounds, k, rule, S, state, bias, P, lanes, at, z, s):
     later = cols[:0]
     if (state.shape[1] - 1) * len(state) > LARGE and k + 1 < len(rounds.order):
         later, _ = row(X, rounds.order[k + 1])
-    half = len(later) // 2
+    half, constant = len(later) // 2, state.shape[1] - 1
     weight = S.weight[0, 0]
     tick(S, r, rule.power)
     if growth == SHARED:
-        b *= _share(state[0, -1], vals, bias, r, S.t[0, 0])
+        b *= share(state[0, -1], count_entries(vals, bias), r, S.t[0, 0])
     for j in range(len(state)):
-        P[k, j] += _dot_weights(
-            state[j], cols, vals, later[:half], bias, weight, growth, a, b, L, lanes, at
+        P[k, j] += dot_weights(
+            state[j], cols, vals, later[:half], constant, bias, weight, growth, a, b, L, lanes, at
         )
     gradients(rounds, rule, k, P, z, s)
     now = S.weight[0, 0]
     for j in range(len(state)):
         if s[j] != 0.0:
             rest = later[half:]
-            _move_weights(state[j], cols, vals, rest, bias, s[j], now, growth, a, b, L, lanes)
+            move_weights(
+                state[j], cols, vals, rest, constant, bias, s[j], now, growth, a, b, L, lanes
+            )
         else:
             ask_for_rest(state[j], later, half)
 

@@ -37,6 +37,7 @@ def between(X: Any, lo: int, hi: int) -> Any:
     part = sp.csr_array((hi - lo, X.shape[1]), dtype=X.dtype)  # given arrays, it copies short views
     part.data, part.indices = X.data[start:end], X.indices[start:end]
     part.indptr = X.indptr[lo : hi + 1] - start
+    part.has_sorted_indices = X.has_sorted_indices  # known, or found once for all parts
     return part
 
 
@@ -117,13 +118,18 @@ def like(S: Any, X: Any) -> Any:
 def sq_norms(X: Any, center: float = 0.0) -> Array:
     """Σ_j (x_ij - center)² of every row, in float64."""
     if sp.issparse(X):
-        sums = np.empty(X.shape[0])
-        _squares(as_rows(X), center, X.shape[1], sums)
-        return sums
+        return sq_norms_between(X, 0, X.shape[0], center)
     if center == 0.0:
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
     parts = (X[lo : lo + 4096] - center for lo in range(0, X.shape[0], 4096))
     return np.concatenate([np.einsum("ij,ij->i", x, x, dtype=np.float64) for x in parts])
+
+
+def sq_norms_between(X: Any, lo: int, hi: int, center: float = 0.0) -> Array:
+    """The same of sparse rows lo to hi."""
+    rows, sums = as_rows(X), np.empty(hi - lo)
+    _squares(rows._replace(indptr=rows.indptr[lo : hi + 1]), center, X.shape[1], sums)
+    return sums
 
 
 @loop(lambda data: types.void(rows_type(data), types.float64, types.int64, types.float64[::1]))

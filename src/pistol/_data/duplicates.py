@@ -8,6 +8,8 @@ categories, are no sign of a mistake: what counts is how many more there are tha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,10 @@ import scipy.sparse as sp
 
 from .._compiled.features import add_row_keys
 from .._compiled.rows import as_rows
+from .._compiled.threads import workers
 from .._compiled.types import Array, read_only
 from .notices import inspecting, say
+from .validation import MANY
 
 KEPT, LOOKED_AT = 1024, 2048  # training rows that are remembered, rows to predict that are compared
 CALLS, FEW = 8, 20  # calls of so many rows or more that are looked at
@@ -68,10 +72,15 @@ def some_rows(n: int) -> Array:
     return np.random.default_rng(0).permutation(n)[: 2 * KEPT]
 
 
-def row_keys(X: Any, at: Array | None = None) -> Array:
+def row_keys(X: Any, at: Array | None = None, n_jobs: int | None = 1) -> Array:
     """A hash of each of these dense or sparse rows, or of all; zeros do not count."""
     at = np.arange(X.shape[0]) if at is None else at
     keys = np.zeros(len(at), np.uint64)
     rows = as_rows(sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X))
-    add_row_keys(rows, read_only(at), keys)
+    with workers(n_jobs if len(rows.data) >= MANY else 1) as threads:
+        ends = np.linspace(0, len(at), threads.n + 1).astype(int)
+        parts = [slice(lo, hi) for lo, hi in pairwise(ends)]
+        threads.run(
+            [partial(add_row_keys, rows, read_only(at[part]), keys[part]) for part in parts]
+        )
     return keys

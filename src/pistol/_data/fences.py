@@ -86,6 +86,7 @@ def within_stored(X: Any, seen: Overview, threads: Workers) -> Any:
     data[at] = np.clip(values, -high[each], high[each])
     near = sp.csr_array(X.shape, dtype=X.dtype)  # given arrays, it copies short views
     near.data, near.indices, near.indptr = data, X.indices, X.indptr
+    near.has_sorted_indices = X.has_sorted_indices  # it would have to look at all of them
     return near
 
 

@@ -86,7 +86,8 @@ def check_first(estimator: Any, X: Any, y: Any) -> Intake:
         X = table_of_objects
     n = X.shape[1]
     if sp.issparse(X) or _pairwise(estimator):
-        return Intake(usable(X, names), y, Columns(n, names))
+        n_jobs = getattr(estimator, "n_jobs", None)
+        return Intake(usable(X, names, n_jobs), y, Columns(n, names))
     picked = chosen(given, None, n)
     if picked or X.dtype == object or _has_gaps(X):
         table = _finite(read_array(X, picked))

@@ -6,6 +6,8 @@ scikit-learn is imported where something has to be converted: `pistol predict` s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -13,10 +15,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.rows import sq_norms
+from .._compiled.rows import sq_norms, sq_norms_between
+from .._compiled.threads import workers
 from .._compiled.types import MAX_NORM_SQ, MAX_TARGET, Array
 
 MAX_WEIGHT = 1e12
+MANY = 2**20  # stored values from which threads are worth their while
 DTYPES = [np.float64, np.float32]
 LAYOUT: dict[str, Any] = {
     "dtype": DTYPES,
@@ -26,11 +30,9 @@ LAYOUT: dict[str, Any] = {
 }
 
 
-def usable(X: Any, names: Sequence[Any] | Array | None) -> Any:
+def usable(X: Any, names: Sequence[Any] | Array | None, n_jobs: int | None = 1) -> Any:
     """X, if its values are finite and its norms leave room for arithmetic; CSR in canonical form."""
-    if sp.issparse(X):
-        X = canonical(X)
-    largest = sq_norms(X).max(initial=0.0)
+    X, largest = _canonical_with_norm(X, n_jobs) if sp.issparse(X) else (X, _largest(sq_norms(X)))
     if not largest <= MAX_NORM_SQ:
         _refuse_values(X, names)
         raise ValueError(
@@ -38,6 +40,24 @@ def usable(X: Any, names: Sequence[Any] | Array | None) -> Any:
             f"{np.sqrt(MAX_NORM_SQ):.0e} is supported: divide the features by a constant"
         )
     return X
+
+
+def _canonical_with_norm(X: Any, n_jobs: int | None) -> tuple[Any, float]:
+    """Sparse rows in canonical form, and their largest squared norm; both looks at once."""
+    X = as_csr(X)
+    with workers(n_jobs if X.nnz >= MANY else 1) as threads:
+        ends = np.linspace(0, X.shape[0], threads.n + 1).astype(int)
+        looks: list[Any] = [partial(getattr, X, "has_canonical_format")]
+        looks += [partial(sq_norms_between, X, lo, hi) for lo, hi in pairwise(ends)]
+        found, *norms = threads.run(looks)
+    if not found:
+        X = canonical(X)
+        norms = [sq_norms(X)]
+    return X, float(np.max([_largest(part) for part in norms]))  # `max` would lose NaN
+
+
+def _largest(norms: Array) -> float:
+    return float(norms.max(initial=0.0))
 
 
 def _refuse_values(X: Any, names: Sequence[Any] | Array | None) -> None:
@@ -61,11 +81,16 @@ def _place(X: Any, at: int) -> tuple[int, int]:
     return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
 
 
-def canonical(X: Any) -> Any:
-    """A CSR array with sorted 32-bit feature numbers, none of them twice; X itself is not changed."""
+def as_csr(X: Any) -> Any:
+    """A CSR array, if feature numbers have 32 bits."""
     if X.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"X has {X.shape[1]} features; at most 2^31 - 1 are supported")
-    X = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
+    return X if isinstance(X, sp.csr_array) else sp.csr_array(X)
+
+
+def canonical(X: Any) -> Any:
+    """A CSR array with sorted 32-bit feature numbers, none of them twice; X itself is not changed."""
+    X = as_csr(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -379,7 +379,7 @@ def _remembered(X: Any, columns: Columns, n_jobs: int | None) -> Remembered | No
     if isinstance(X, Table):
         assert columns.encoder is not None
         return remember(row_keys(columns.encoder.encode(X.among(at), n_jobs)), n)
-    return remember(row_keys(X, at), n)
+    return remember(row_keys(X, at, n_jobs), n)
 
 
 def _encoded(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from .._compiled.coordinates import (
     learn_coordinates,
 )
 from .._compiled.rows import as_rows
+from .._compiled.threads import workers
 from .._compiled.types import Array, Rounds, Scalars, aligned_zeros
 from .models import Linear
 from .primal import CHUNK, affine, predictions, start, widened, with_intercept
 from .rule import Chunk, Rule, chunks
+from .sharing import Shared, border_of
 
 
 class Coordinates:
@@ -33,9 +36,15 @@ class Coordinates:
     """
 
     def __init__(
-        self, rule: Rule, features: int, outputs: int, bias: float = 0.0, x_max: float = 0.0
+        self,
+        rule: Rule,
+        features: int,
+        outputs: int,
+        bias: float = 0.0,
+        x_max: float = 0.0,
+        n_jobs: int | None = None,
     ) -> None:
-        self.rule, self.bias, self.x_max = rule, bias, x_max
+        self.rule, self.bias, self.x_max, self.n_jobs = rule, bias, x_max, n_jobs
         self.S = rule.scalars(1, outputs)
         self.state = aligned_zeros((outputs, features + 1, FIELDS))
         self.f_0: Array | None = None  # weights, the intercept last
@@ -56,18 +65,23 @@ class Coordinates:
     def fresh(self) -> Coordinates:
         """A learner of the same kind that has learned nothing yet."""
         outputs, features, _ = self.state.shape
-        return Coordinates(self.rule, features - 1, outputs, self.bias, self.x_max)
+        return Coordinates(self.rule, features - 1, outputs, self.bias, self.x_max, self.n_jobs)
 
     def play(
         self, X: Any, Y: Array, order: Array, r: Array, ids: Array | None = None
     ) -> Iterator[Chunk]:
         """Learn from the rows of X in this order, each round of size r."""
-        rows, plugs = as_rows(X), self.rule.plugs_per_coordinate(len(self.state))
-        for at in chunks(order, CHUNK):
-            P = predictions(self.f_0, X, order[at], len(self.state))
-            rounds = Rounds.of(Y, order[at], r[at])
-            learn_coordinates(rows, rounds, plugs, self.S, self.state, self.bias, P)
-            yield Chunk(order[at], r[at], P)
+        outputs, border = len(self.state), border_of(X)
+        rows, plugs = as_rows(X), self.rule.plugs_per_coordinate(outputs)
+        with workers(self.n_jobs) as threads:
+            learn: Any = partial(learn_coordinates, rows)
+            if border is not None:
+                learn = Shared(rows, border, outputs, threads).learn
+            for at in chunks(order, CHUNK):
+                P = predictions(self.f_0, X, order[at], outputs)
+                rounds = Rounds.of(Y, order[at], r[at])
+                learn(rounds, plugs, self.S, self.state, self.bias, P)
+                yield Chunk(order[at], r[at], P)
 
     def model(self, last: bool = False) -> Linear:
         """f̄, or the f to come."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,8 +88,10 @@ class LinearFamily:
 
     def learner(self, candidate: Candidate, features: int, outputs: int, rule: Rule) -> Learner:
         """A learner with one weight per feature."""
-        make = Coordinates if self.per_coordinate else Primal
-        return make(rule, features, outputs, bias=1.0 if self.fit_intercept else 0.0)
+        bias = 1.0 if self.fit_intercept else 0.0
+        if self.per_coordinate:
+            return Coordinates(rule, features, outputs, bias, n_jobs=self.n_jobs)
+        return Primal(rule, features, outputs, bias)
 
     def runs(
         self,
@@ -100,9 +102,9 @@ class LinearFamily:
         rows: Array | None = None,
         m: int | None = None,
     ) -> list[Callable[[], Run]]:
-        """Learners that go over the rows again and again."""
-        features, outputs = data.X.shape[1], data.Y.shape[1]
-        return [lambda: RowsRun(self.learner((), features, outputs, rule), data.X)]
+        """Learners that go over the rows again and again, in one thread each."""
+        alone, features, outputs = replace(self, n_jobs=1), data.X.shape[1], data.Y.shape[1]
+        return [lambda: RowsRun(alone.learner((), features, outputs, rule), data.X)]
 
     numbers: ClassVar[range] = range(1)
     scout: ClassVar[int] = 0

@@ -56,7 +56,7 @@ def learn_stream(
     most = len(rounds.rows) if sparse else max(1, ENTRIES // fitted.scaler.features)
     for number in range(passes):
         watch.begin_pass()
-        for piece in _pieces(fitted.counts.rounds, len(rounds.rows), problem.drift, most):
+        for piece in _pieces(fitted, len(rounds.rows), problem.drift, most, sparse):
             part = Rounds(rounds.rows[piece], rounds.r[piece])
             fitted, stopped = _learn_piece(fitted, data, part, problem.drift, number == 0, watch)
             if stopped:
@@ -254,9 +254,14 @@ def everyone(fitted: Fitted) -> list[Primal | Coordinates | Dual]:
     return [own for one in top for own in (one.learners if isinstance(one, Cells) else [one])]
 
 
-def _pieces(first: int, n: int, drift: bool, most: int) -> Iterator[slice]:
-    """n rounds that follow `first` others, cut where the scaling or a challenger is looked at."""
-    pieces = doublings(first, n)
+def _pieces(fitted: Fitted, n: int, drift: bool, most: int, sparse: bool) -> Iterator[slice]:
+    """n more rounds, cut where the scaling or a challenger is looked at.
+
+    Sparse rows whose scaling stays are not cut: to start to learn wide rows takes a while.
+    """
+    first, stream = fitted.counts.rounds, fitted.stream
+    stays = sparse and stream.moments is None and stream.recent is None
+    pieces = iter([slice(0, n)] if n else []) if stays else doublings(first, n)
     for piece in steps(first, pieces) if drift else pieces:
         for lo in range(piece.start, piece.stop, most):
             yield slice(lo, min(lo + most, piece.stop))
