@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.flags import Flags
 from .._compiled.gram import Workspace, expand_gram, learn_gram
 from .._compiled.rows import Block, products, sq_norms
 from .._compiled.threads import Workers
@@ -188,7 +189,11 @@ def _values(
 
 def _inner_products(Z: Array, out: Array, threads: Workers) -> None:
     """Inner products of the first rows with all; half of those among them are copied."""
-    lines = _pieces(len(out), LINES)
+    lines, flags = _pieces(len(out), LINES), Flags.of(Z[: len(out)])
+    if flags is not None:
+        columns = flags.columns(Z)
+        threads.run([partial(flags.products, at, columns, out[at]) for at in lines])
+        return
 
     def above(at: slice) -> None:
         np.matmul(Z[at], Z[at.start :].T, out=out[at, at.start :])

@@ -42,7 +42,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
     work = work.in_memory() if n * d <= MANY else work
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground, planted = _ground(work, number, passes, plan, seed, threads)
-        best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
+        best = race_in_cell(ground, probe(ground, planted[0].cells, plan), plan, seed, threads)
         threads.spare.clear()  # the cells that follow have fewer kernels
         watch.begin(1)
         watch.begin_pass()
@@ -91,14 +91,31 @@ def _ground(
     ]
     base, *planted = threads.run(every)
     known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
-    return Ground(work, base, base.decide(X), known, order, plan.cell), planted
+    return Ground(work, base.model, base.decide(X), known, order, plan.cell), planted
+
+
+class Base(NamedTuple):
+    """A function of all space, and its scores at the rows that it was learned from."""
+
+    model: Expansion
+    rows: Array  # their numbers among all rows
+    scores: Array
+
+    def decide(self, X: Any) -> Array:
+        """Scores of all rows; those that are known are not computed again."""
+        others = np.ones(X.shape[0], bool)
+        others[self.rows] = False
+        out = np.empty((X.shape[0], self.scores.shape[1]))
+        out[self.rows], out[others] = self.scores, self.model.decide(X[others])
+        return out
 
 
 def learn_base(
     work: Work, number: int, passes: int, plan: Plan, seed: int, threads: Workers
-) -> Expansion:
+) -> Base:
     """A function of all space, learned from some rows."""
-    some, family = work.sample(plan.base), work.problem.family
+    rows, weight = work.rows_of(plan.base)
+    some, family = work.only(rows, weight), work.problem.family
     data, V = some.data, some.data.Y
     (candidate,) = family.candidates(data.X, data.weight, work.blank.scaler, [number]).values()
     rule = work.problem.rule(float(data.weight.sum()), work.size)
@@ -106,8 +123,8 @@ def learn_base(
     every = np.arange(len(rounds.rows))
     (make,) = family.runs([candidate], data, rule, threads)
     run: Any = all_passes(make(), V, rounds, every, (seed, 0), passes)
-    base: Any = mean_model([run.learner().model()])
-    return base
+    model: Any = mean_model([run.learner().model()])
+    return Base(model, rows, run.scores(np.arange(len(rows))))
 
 
 def _planted(X: Any, order: Rounds, most: int, seed: int) -> Planted:

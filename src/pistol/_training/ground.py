@@ -31,13 +31,6 @@ class Cell(NamedTuple):
         data, family = self.data, work.problem.family
         return family.candidates(data.X, data.weight, work.blank.scaler, numbers)
 
-    def only(self, some: Array) -> Cell:
-        """The same with some of its rows and without rounds."""
-        data = Data(*(part[some] for part in self.data))
-        return Cell(
-            data, self.centre, self.start[some], Rounds(some[:0], some[:0]), self.rows[some]
-        )
-
 
 class Ground(NamedTuple):
     """All rows, with what is known of them when cells are learned."""
