@@ -125,8 +125,8 @@ def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
     """
     if sp.issparse(Z) or not isinstance(scaler, Bent):
         return None
-    knots = ((int(i), _knots(Z[:, i], weight)) for i in np.flatnonzero(scaler.varies))
-    places = {i: found for i, found in knots if _count(found[1]) > 1}
+    some = np.flatnonzero(scaler.varies & _has_several(Z))
+    places = {int(i): _knots(np.ascontiguousarray(Z[:, i]), weight) for i in some}
     ramps = sum(_count(found) for _, found in places.values())
     if not 0 < ramps <= most - Z.shape[1]:
         return None
@@ -139,6 +139,12 @@ def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
         centers.append(center)
         sizes.append(np.full(len(center), plain(np.sqrt(HALF * spread / total))))
     return Stepped(scaler, places, *map(read_only, map(np.concatenate, (centers, sizes))))
+
+
+def _has_several(Z: Array) -> Array:
+    """Which features have more than two values, in float32."""
+    Z = Z.astype(np.float32, copy=False)
+    return ~((Z.min(axis=0) == Z) | (Z.max(axis=0) == Z)).all(axis=0)
 
 
 def _knots(z: Array, weight: Array) -> tuple[Array, Array]:

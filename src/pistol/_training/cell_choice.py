@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from .._data.ordering import Rounds, copies
 from .._learners import Gram
 from .families import Candidate
 from .ground import Cell, Ground, run_of
-from .plan import ALONE, Plan, Race
+from .plan import ALONE, Plan
 from .race import EARLY, Contest, Folds, Racer
 from .tasks import mean_error
 
+ENOUGH = 4096  # rounds of a cell that choose for all, at most
 TIE = 0.01  # a loss that is larger by this share is as good
 
 
@@ -28,26 +29,24 @@ class Chosen(NamedTuple):
     error: float | None  # on held-out rows
 
 
-def probe(ground: Ground, cells: list[Array], plan: Plan) -> Cell:
+def probe(ground: Ground, cells: list[Array]) -> Cell:
     """The cell with the most rounds that the base has not learned; the largest where it knows all.
 
-    It comes with as many of its rounds as a race on a sample has.
+    Of many rounds some are enough: the first, as they are in an order of content.
     """
     unknown = [len(own) - float(ground.known[ground.order.rows[own]].sum()) for own in cells]
     largest = max(range(len(cells)), key=lambda i: (unknown[i], len(cells[i])))
-    return ground.cell(cells[largest][: cast(Race, plan.race).sample])  # in an order of content
+    return ground.cell(cells[largest][:ENOUGH])
 
 
 def race_in_cell(ground: Ground, cell: Cell, plan: Plan, seed: int, threads: Workers) -> Chosen:
     """The candidate and the number of passes with the least loss on held-out rows of a cell."""
     task, rule, Y = ground.work.problem.task, ground.rule, cell.data.Y
-    n = len(cell.rounds.rows)
-    mixed = np.random.default_rng(seed).permutation(n)
+    mixed = np.random.default_rng(seed).permutation(len(cell.rounds.rows))
     rounds = Rounds(read_only(cell.rounds.rows[mixed]), read_only(cell.rounds.r[mixed]))
     V = read_only(Y[rounds.rows])
     copy_of = copies(rounds, ground.work.hashes[cell.rows], cell.data.X, Y)
-    share = max(ALONE, 1.0 - cast(Race, plan.race).learned / max(n, 1))
-    folds = Folds.of(rounds, copy_of, task.groups(V), 1, share, seed)
+    folds = Folds.of(rounds, copy_of, task.groups(V), 1, ALONE, seed)  # it has thousands of rounds
     counted = _new(folds.counted, ground.known[cell.rows][rounds.rows], copy_of)
     loss = task.held_out_loss(V, counted, rule)
     contest = Contest(Y, folds, loss, threads)

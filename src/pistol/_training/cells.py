@@ -31,6 +31,7 @@ from .watch import Watch
 from .work import Work, all_passes
 
 MANY = 2**24  # entries of scaled rows: fewer are all in memory, more are kept once for all trees
+PART = 2**16  # rows that the base is evaluated at together
 
 Place = tuple[int, int]  # of a cell: the number of its tree, and its own
 
@@ -42,7 +43,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
     work = work.in_memory() if n * d <= MANY else work
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground, planted = _ground(work, number, passes, plan, seed, threads)
-        best = race_in_cell(ground, probe(ground, planted[0].cells, plan), plan, seed, threads)
+        best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
         threads.spare.clear()  # the cells that follow have fewer kernels
         watch.begin(1)
         watch.begin_pass()
@@ -82,15 +83,12 @@ def _ground(
 
     Only here are all scaled rows in memory. Later on those of a cell are made when it is learned.
     """
-    rows, r = shuffled(work.hashes, work.rounds, 0)
-    order = Rounds(read_only(narrow(rows)), r)
-    X = work.in_memory().data.X
-    every: list[Any] = [
-        partial(learn_base, work, number, passes, plan, seed, threads),
-        *(partial(_planted, X, order, plan.cell, seed + tree) for tree in range(plan.orders or 1)),
-    ]
-    base, *planted = threads.run(every)
+    base = learn_base(work, number, passes, plan, seed, threads)
     known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
+    rows, r = shuffled(work.hashes, work.rounds, 0)
+    order, X = Rounds(read_only(narrow(rows)), r), work.in_memory().data.X
+    trees = range(plan.orders or 1)
+    planted = threads.run([partial(_planted, X, order, plan.cell, seed + tree) for tree in trees])
     return Ground(work, base.model, base.decide(X), known, order, plan.cell), planted
 
 
@@ -106,7 +104,10 @@ class Base(NamedTuple):
         others = np.ones(X.shape[0], bool)
         others[self.rows] = False
         out = np.empty((X.shape[0], self.scores.shape[1]))
-        out[self.rows], out[others] = self.scores, self.model.decide(X[others])
+        out[self.rows] = self.scores
+        for lo in range(0, len(out), PART):  # of which a copy is made
+            at = lo + np.flatnonzero(others[lo : lo + PART])
+            out[at] = self.model.decide(X[at])
         return out
 
 

@@ -94,8 +94,7 @@ def probe(shared: Shared, group: int, parts: Sequence[Rows]) -> tuple[Cell, Arra
     """A cell of a group of the first tree, and how much the base has learned of rows like each."""
     rows = together(parts)
     ground = _as_ground(shared, rows)
-    cells = ground.cells(grow_tree_of(ground, _seed(shared, 0, group)))
-    cell = cell_choice.probe(ground, cells, shared.plan)
+    cell = cell_choice.probe(ground, ground.cells(grow_tree_of(ground, _seed(shared, 0, group))))
     return cell, rows.known[cell.rows]
 
 
