@@ -40,7 +40,10 @@ from pistol.dask import (  # noqa: E402
     blocks,
 )
 
-CELLS, ROUNDS = Limits(few=150, sample=80, cell=60), Limits(few=150, wide=100_000, wide_passes=8)
+CELLS, ROUNDS = (
+    Limits(few=150, sample=80, cell=60, base=150),
+    Limits(few=150, wide=100_000, wide_passes=8),
+)
 LOOPS = int(os.environ.get("PISTOL_KILLS", "0"))  # how often workers are killed; 0: once
 
 

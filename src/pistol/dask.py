@@ -314,7 +314,7 @@ def _like(plain: Any) -> Callable[[Any], Any]:
 class DaskPistolClassifier(DaskClassifier, DaskEstimator):
     """:class:`pistol.PistolClassifier` for rows on a Dask cluster.
 
-    Up to 4,096 rows are learned by one worker as the plain estimator does. More are learned in cells:
+    Up to 5,000 rows are learned by one worker as the plain estimator does. More are learned in cells:
     a sample chooses scaling, kernels and metric and divides space into groups of cells, the rows of
     each group are brought together, and each group is learned where they are. The result does not
     depend on the number of workers, and a worker that dies costs the time to compute its results again.
@@ -324,7 +324,7 @@ class DaskPistolClassifier(DaskClassifier, DaskEstimator):
     client : distributed.Client or None, default=None
         The client to use; None takes the one that was made last.
     **parameters
-        Those of :class:`pistol.PistolClassifier`, with the same defaults. More than 4,096 rows need
+        Those of :class:`pistol.PistolClassifier`, with the same defaults. More than 5,000 rows need
         ``kernel="auto"`` and ``passes="auto"``.
 
     Attributes
@@ -363,7 +363,7 @@ class DaskPistolRegressor(DaskEstimator):
     client : distributed.Client or None, default=None
         The client to use; None takes the one that was made last.
     **parameters
-        Those of :class:`pistol.PistolRegressor`, with the same defaults. More than 4,096 rows need
+        Those of :class:`pistol.PistolRegressor`, with the same defaults. More than 5,000 rows need
         ``kernel="auto"`` and ``passes="auto"``.
 
     Attributes

@@ -221,7 +221,7 @@ def decide(g: Graph, model: Any, Z: str) -> str:
         return g.op("Add", product, g.array(model.weights[None, :, -1]))
     if not isinstance(model, Expansion):
         raise ValueError(
-            "a kernel machine of more than 4,096 rows has a model per cell of its trees, which is not "
+            "a kernel machine of more than 5,000 rows has a model per cell of its trees, which is not "
             "exported; train a linear model, or a kernel machine on fewer rows"
         )
     outputs = model.coef.shape[1]

@@ -165,7 +165,7 @@ def test_callbacks_get_the_users_own_rows(untouched, rows, changes):
 
 
 def test_callbacks_get_the_users_own_rows_where_there_are_many(rows, monkeypatch):
-    monkeypatch.setattr(KernelFamily, "limits", Limits(few=150, sample=80, cell=60))
+    monkeypatch.setattr(KernelFamily, "limits", Limits(few=150, sample=80, cell=60, base=150))
     monkeypatch.setattr(together, "few_gradients", lambda work: False)  # cells alone
     model = PistolClassifier(random_state=0)
     X, y = rows(model, n=400, d=2)

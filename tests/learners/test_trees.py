@@ -76,6 +76,15 @@ def test_cells_are_looked_up_in_parts(monkeypatch):
     layout=st.sampled_from([sp.csc_array, sp.csr_array]),
 )
 def test_the_spread_of_sparse_rows_is_that_of_dense_ones(Z, layout):
-    found, expected = trees._spread(layout(Z)), trees._spread(Z)
+    rows = np.arange(len(Z))
+    found, expected = trees._spread(layout(Z), rows), trees._spread(Z, rows)
     assert_allclose(found, expected, rtol=1e-12)
     assert_array_equal(found == 0, (Z[0] == Z).all(axis=0))
+
+
+@given(seed=st.integers(0, 10**6), far=st.sampled_from([0.0, 100.0]))
+def test_the_spread_is_the_variance_of_some_rows(seed, far):
+    rng = np.random.default_rng(seed)
+    Z, rows = (far + rng.normal(size=(60, 4))).astype(np.float32), rng.integers(0, 60, 40)
+    expected = Z[rows].var(axis=0, dtype=np.float64)
+    assert_allclose(trees._spread(Z, rows.astype(np.int32)), expected, rtol=1e-9)

@@ -11,22 +11,21 @@ from sklearn.base import clone
 
 import pistol
 from pistol import PistolClassifier, PistolRegressor
-from pistol._compiled.types import read_only
+from pistol._compiled.threads import workers
 from pistol._estimators import base
-from pistol._learners import Cells, Gram, Patchwork
+from pistol._learners import Cells, Patchwork
 from pistol._learners.storage import Store
 from pistol._training import cell_choice, spread_cells, together
 from pistol._training import cells as _cells
 from pistol._training.fitted import Counts
 from pistol._training.forms import FormError, Source, Written
-from pistol._training.ground import run_of
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits, make_plan
 from pistol._training.race import Racer
 from pistol._training.saved_cells import TREE
 from pistol._training.spread_choice import begin_choice, settled
 
-SMALL = Limits(few=150, sample=80, cell=60)
+SMALL = Limits(few=150, sample=80, cell=60, base=150)
 MAKERS = {
     "classes": PistolClassifier(random_state=0, metric=False),
     "targets": PistolRegressor(random_state=0, metric=False),
@@ -131,7 +130,7 @@ def test_threads_do_not_matter(estimator, fitted):
 
 def test_weight_two_is_two_copies(monkeypatch):
     """With fewer rows than these the last bits choose other kernels now and then."""
-    monkeypatch.setattr(KernelFamily, "limits", Limits(few=450, sample=300, cell=300))
+    monkeypatch.setattr(KernelFamily, "limits", Limits(few=450, sample=300, cell=300, base=450))
     estimator, weight = MAKERS["targets"], np.where(np.arange(900) < 60, 2.0, 1.0)
     tables = [data(estimator, 900, seed=seed) for seed in range(3)]
     weighted = [clone(estimator).fit(X, y, sample_weight=weight) for X, y in tables]
@@ -409,30 +408,33 @@ def test_few_support_rows_are_not_kept_with_all_others(monkeypatch):
 
 
 @both
-def test_held_out_rows_are_scored_as_with_their_kernel_values_in_memory(estimator):
-    seen = []
-
-    def both_ways(ground, cell, candidates, learned, others, threads):
-        racers, again = (
-            racers_of(ground, cell, candidates, learned, others, threads) for _ in range(2)
-        )
-        kernels = [kernel for candidate in candidates.values() for kernel in candidate]
-        columns = np.concatenate([learned, others])
-        gram = Gram(cell.data.X, kernels, threads, columns, len(learned))
-        order = read_only(np.random.default_rng(0).permutation(learned))
-        r = read_only(np.ones(len(order)))
-        for racer, candidate in zip(again, candidates.values(), strict=True):
-            whole, (ours,) = run_of(ground, cell, gram, candidate), racer.runs
-            P = [run.learn(cell.data.Y, order, r) for run in (ours, whole)]
-            assert_allclose(*P, rtol=1e-9, atol=1e-9)
-            assert_allclose(ours.scores(others), whole.scores(others), rtol=1e-5, atol=1e-5)
-            assert_allclose(ours.alpha, whole.alpha)
-            seen.append(len(others))
-        return racers
-
-    racers_of = cell_choice._racers
+def test_the_base_is_known_where_it_was_learned(estimator):
+    """Its scores at rows that it has learned come from kernel values that are in memory."""
+    kept = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cell_choice, "_racers", both_ways)
+        real = _cells.learn_base
+        patch.setattr(_cells, "learn_base", lambda *args: (kept.append(args), real(*args))[1])
         clone(estimator).fit(*data(estimator))
-    assert seen
-    assert all(seen)
+    ((*args, _),) = kept
+    with workers(1) as threads:
+        base, X = real(*args, threads), args[0].in_memory().data.X
+    assert 0 < len(base.rows) < len(X)
+    assert_allclose(base.decide(X), base.model.decide(X), rtol=1e-4, atol=1e-4)
+    assert_array_equal(base.decide(X)[base.rows], base.scores)
+
+
+def test_of_a_large_cell_some_rounds_choose(monkeypatch):
+    ground, cells, cell = _recorded()
+    monkeypatch.setattr(cell_choice, "ENOUGH", 20)
+    some = cell_choice.probe(ground, cells)
+    assert len(some.rounds.rows) == 20 < len(cell.rounds.rows)
+    assert set(some.rows) < set(cell.rows)
+
+
+@both
+def test_rows_that_are_made_when_asked_for_are_learned_alike(estimator, fitted, monkeypatch):
+    """Where there are few, all of them are in memory."""
+    monkeypatch.setattr(_cells, "MANY", 0)
+    X, y = data(estimator)
+    theirs = fitted["classes" if isinstance(estimator, PistolClassifier) else "targets"]
+    assert_array_equal(score_of(clone(estimator).fit(X, y), X), score_of(theirs, X))

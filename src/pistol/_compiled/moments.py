@@ -15,7 +15,7 @@ from numba.np.numpy_support import from_dtype
 
 from .cache import plain
 from .rows import row
-from .types import loop, numbers, real, rows_type, vector
+from .types import indices, loop, numbers, real, rows_type, vector
 
 GRAIN = 2.0**36  # scaled values are rounded to multiples of 1 / GRAIN
 
@@ -61,6 +61,23 @@ def add_squares(X, weight, mean, size, sums):
         for at in range(len(vals)):
             gap = (float(vals[at]) - mean[at]) / size[at]
             sums[at] += w * (gap * gap)
+
+
+def _gaps_type(data: Any) -> Any:
+    rows = types.Array(from_dtype(np.dtype(data)), 2, "C", readonly=True)
+    return types.void(rows, indices, vector, vector)
+
+
+@loop(_gaps_type)
+def add_gaps(Z, some, sums, squares):
+    """Add x - x₀ of every feature and its square, for some rows of Z, of which x₀ is the first."""
+    first = Z[some[0]]
+    for k in range(1, len(some)):
+        z = Z[some[k]]
+        for at in range(len(sums)):
+            gap = np.float64(z[at]) - np.float64(first[at])
+            sums[at] += gap
+            squares[at] += gap * gap
 
 
 @loop(lambda data: types.void(rows_type(data), numbers, vector, vector, vector))

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..kernels import Kernel
-from .rows import Block
+from .flags import Columns, Flags
+from .rows import Block, products
 from .sums import FOUR, expand_tile, groups_of
 from .threads import Workers
 from .types import Array, read_only
@@ -58,15 +59,15 @@ def scores(
     a_sq: Array,
     threads: Workers,
     more: Sequence[Callable[[], Any]] = (),
-    inner: Array | None = None,
+    flags: Flags | None = None,
 ) -> tuple[Array, list[Any]]:
     """Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (kernels, columns, rows of A).
 
     Tiles are made and summed in the precision of the support rows, and added up in float64. Tasks
     that have to be done anyway can be handed in, to be run by the same threads; what they return
-    comes second. So can the inner products of S and A, if they are known.
+    comes second. So can what is unusual about the rows of S, if that is known.
     """
-    setting = _Setting.of(kernels, S, s_sq, A, a_sq, inner)
+    setting = _Setting.of(kernels, S, s_sq, A, a_sq, flags)
     columns, block = coef.shape[2], setting.block
     size = np.abs(coef).max(axis=1, initial=0.0)  # coefficients may be larger than float32 can be
     size = np.where(size > 0, size, 1.0)
@@ -105,13 +106,13 @@ def total_scores(
     A: Any,
     a_sq: Array,
     threads: Workers,
-    inner: Array | None = None,
+    flags: Flags | None = None,
 ) -> Array:
     """Σ_q Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (columns, rows of A)."""
     groups = groups_of(kernels) if len(kernels) > 1 and coef.shape[2] <= FEW else None
     if groups is None:
-        return scores(kernels, S, s_sq, coef, A, a_sq, threads, inner=inner)[0].sum(axis=0)
-    setting = _Setting.of(kernels, S, s_sq, A, a_sq, inner)
+        return scores(kernels, S, s_sq, coef, A, a_sq, threads, flags=flags)[0].sum(axis=0)
+    setting = _Setting.of(kernels, S, s_sq, A, a_sq, flags)
     size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
     each = np.zeros((S.shape[0], coef.shape[2], FOUR * len(groups.kinds)), setting.dtype)
     each[:, :, groups.slots] = (coef / size).transpose(1, 2, 0)
@@ -139,7 +140,8 @@ class _Setting(NamedTuple):
     s_sq: Array
     block: Block
     a_sq: Array
-    inner: Array | None = None  # products of all support rows with those of the block
+    flags: Flags | None = None  # the support rows in another form
+    columns: Columns | None = None  # and the block, laid out for it
 
     @classmethod
     def of(
@@ -149,20 +151,22 @@ class _Setting(NamedTuple):
         s_sq: Array,
         A: Any,
         a_sq: Array,
-        inner: Array | None,
+        flags: Flags | None,
     ) -> _Setting:
         largest = max(s_sq.max(initial=0.0), a_sq.max(initial=0.0))
         dtype = np.result_type(*(kernel.precision(S.dtype, largest) for kernel in kernels))
         s_sq, a_sq = s_sq.astype(dtype, copy=False), a_sq.astype(dtype, copy=False)
         block = Block(A.astype(dtype, copy=False))
-        return cls(kernels, dtype, S, s_sq, block, a_sq, inner)
+        setting = cls(kernels, dtype, S, s_sq, block, a_sq)
+        if flags is None or flags.data.dtype != dtype or kernels[0].base is not products:
+            return setting
+        return setting._replace(flags=flags, columns=flags.columns(block.rows))
 
     def base(self, at: slice) -> Array:
         """What kernel values are made of, for some support rows."""
         buffer = _buffer(at.stop - at.start, self.block.n, self.dtype)
-        if self.inner is not None and self.inner.dtype == self.dtype:
-            buffer[:] = self.inner[at]
-            return buffer
+        if self.flags is not None and self.columns is not None:
+            return self.flags.products(at, self.columns, buffer)
         S = self.S[at].astype(self.dtype, copy=False)
         return self.kernels[0].base(S, self.block, buffer)
 

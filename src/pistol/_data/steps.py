@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.ramps import extend_rows
 from .._compiled.types import Array, read_only
 from .bends import Bent
 from .metric import Weighted, weighted
@@ -75,13 +76,21 @@ class Stepped:
 
     def extended(self, Z: Array) -> Array:
         """Rows that the inner scaler has scaled, with ramps appended."""
-        out, at = np.empty((Z.shape[0], self.features), Z.dtype), self.scaler.features
-        np.multiply(Z, self.keep, out=out[:, :at], casting="same_kind")
-        for i, knots in self.places.items():
-            ramps = _ramps(Z[:, i], *knots)
-            own = slice(at - self.scaler.features, at - self.scaler.features + ramps.shape[1])
-            out[:, at : at + ramps.shape[1]] = (ramps - self.center[own]) * self.size[own]
-            at += ramps.shape[1]
+        out = np.empty((Z.shape[0], self.features), Z.dtype)
+        values, places = zip(*self.places.values(), strict=True)
+        knots, ramps = [len(own) for own in values], [_count(own) for own in places]
+        extend_rows(
+            read_only(np.ascontiguousarray(Z)),
+            read_only(self.keep),
+            read_only(np.array(list(self.places), np.int64)),
+            _starts(knots),
+            read_only(np.concatenate(values)),
+            read_only(np.concatenate(places)),
+            _starts(ramps),
+            read_only(self.center),
+            read_only(self.size),
+            out,
+        )
         return out
 
     def inverse_transform(self, Z: Array) -> Any:
@@ -104,6 +113,11 @@ def _count(places: Array) -> int:
     return round(float(places[-1]))
 
 
+def _starts(counts: list[int]) -> Array:
+    """Where each of some parts of these sizes begins, and where the last one ends."""
+    return read_only(np.cumsum([0, *counts]))
+
+
 def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
     """The scaler with ramps for these scaled rows; None for sparse rows, or without any ramp.
 
@@ -111,8 +125,8 @@ def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
     """
     if sp.issparse(Z) or not isinstance(scaler, Bent):
         return None
-    knots = ((int(i), _knots(Z[:, i], weight)) for i in np.flatnonzero(scaler.varies))
-    places = {i: found for i, found in knots if _count(found[1]) > 1}
+    some = np.flatnonzero(scaler.varies & _has_several(Z))
+    places = {int(i): _knots(np.ascontiguousarray(Z[:, i]), weight) for i in some}
     ramps = sum(_count(found) for _, found in places.values())
     if not 0 < ramps <= most - Z.shape[1]:
         return None
@@ -125,6 +139,12 @@ def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
         centers.append(center)
         sizes.append(np.full(len(center), plain(np.sqrt(HALF * spread / total))))
     return Stepped(scaler, places, *map(read_only, map(np.concatenate, (centers, sizes))))
+
+
+def _has_several(Z: Array) -> Array:
+    """Which features have more than two values, in float32."""
+    Z = Z.astype(np.float32, copy=False)
+    return ~((Z.min(axis=0) == Z) | (Z.max(axis=0) == Z)).all(axis=0)
 
 
 def _knots(z: Array, weight: Array) -> tuple[Array, Array]:

@@ -55,7 +55,7 @@ class PistolClassifier(Classifier, Estimator):
         to 256 passes, 64 with more than 600 rows.
     orders : int, "auto" or None, default="auto"
         `fit` learns this many shuffled orders of the rows and averages their models. "auto": 3; 2
-        with more than 600 rows. With more than 4,096 rows each order has a partition of space into
+        with more than 600 rows. With more than 5,000 rows each order has a partition of space into
         cells of its own, for the kernel "auto". None learns the rows in the order given, which
         `partial_fit` always does.
     scaling : bool, "robust" or "standard", default=True
@@ -233,7 +233,7 @@ class PistolRegressor(Regressor, Estimator):
         to 256 passes, 64 with more than 600 rows.
     orders : int, "auto" or None, default="auto"
         `fit` learns this many shuffled orders of the rows and averages their models. "auto": 3; 2
-        with more than 600 rows. With more than 4,096 rows each order has a partition of space into
+        with more than 600 rows. With more than 5,000 rows each order has a partition of space into
         cells of its own, for the kernel "auto". None learns the rows in the order given, which
         `partial_fit` always does.
     scaling : bool, "robust" or "standard", default=True

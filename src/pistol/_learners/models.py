@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.flags import Flags
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.tiles import BLOCK, scores, total_scores
@@ -56,28 +57,28 @@ class Expansion:
     n_jobs: int | None = None
     offset: Array | None = None
 
-    def decide(self, X: Any, inner: Array | None = None) -> Array:
-        """Scores of shape (rows, outputs); with the inner products of rows and these, if known."""
-        out = self._values(X, inner)
+    def decide(self, X: Any) -> Array:
+        """Scores of shape (rows, outputs)."""
+        out = self._values(X)
         return out if self.offset is None else out + self.offset
 
-    def _values(self, X: Any, inner: Array | None = None) -> Array:
+    def _values(self, X: Any) -> Array:
         out = np.zeros((X.shape[0], self.coef.shape[1]))
         if len(self.ids) == 0:
             return out
-        if inner is None and self._polynomial is not None:
+        if self._polynomial is not None:
             return self._polynomial.decide(X)
         coef, few = (
             np.ascontiguousarray(self.coef.transpose(0, 2, 1)),
             self.work(X.shape[0]) <= LITTLE,
         )
+        flags = Flags.of(self.rows) if X.shape[0] >= BLOCK else None
         with workers(1 if few else self.n_jobs) as threads, one_blas_thread():
             for lo in range(0, X.shape[0], BLOCK):
                 A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
-                known = None if inner is None else inner[:, lo : lo + BLOCK]
                 total = total_scores(
-                    self.kernels, self.rows, self.sq, coef, A, a_sq, threads, known
+                    self.kernels, self.rows, self.sq, coef, A, a_sq, threads, flags
                 )
                 out[lo : lo + BLOCK] = total.T
         return out

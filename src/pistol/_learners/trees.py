@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.types import Array
+from .._compiled.moments import add_gaps
+from .._compiled.types import Array, read_only
 
 PART = 2**16  # rows whose cells are looked up together
 LOOKED_AT = 4096  # rows from which the spread of the features in a cell is computed
@@ -111,7 +112,7 @@ def _column(Z: Any, feature: int, rows: Array) -> Array:
 
 def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float] | None:
     """A feature and a threshold with rows on both sides; None if all rows agree."""
-    spread = _spread(Z[rows[:: max(1, len(rows) // LOOKED_AT)]])
+    spread = _spread(Z, rows[:: max(1, len(rows) // LOOKED_AT)])
     quantile = random.uniform(0.5 - OFF, 0.5 + OFF)
     for feature in _drawn(spread, random):
         values = np.sort(_column(Z, feature, rows))
@@ -123,12 +124,14 @@ def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float
     return None
 
 
-def _spread(Z: Any) -> Array:
-    """The variance of every feature; zero where all rows agree, whatever rounding says."""
+def _spread(Z: Any, rows: Array) -> Array:
+    """The variance of every feature in these rows; zero where all of them agree."""
     if not sp.issparse(Z):
-        spread = Z.var(axis=0, dtype=np.float64)
-        return np.where(Z.min(axis=0) == Z.max(axis=0), 0.0, spread)
-    Z = Z.astype(np.float64)  # its zeros need no memory
+        sums, squares = np.zeros((2, Z.shape[1]))
+        some = read_only(np.ascontiguousarray(rows, np.int64))
+        add_gaps(read_only(np.ascontiguousarray(Z)), some, sums, squares)
+        return np.maximum(squares - sums * sums / len(rows), 0.0) / len(rows)
+    Z = Z[rows].astype(np.float64)  # its zeros need no memory
     mean, square = (part.sum(axis=0) / Z.shape[0] for part in (Z, Z.multiply(Z)))
     low, high = (part.toarray().ravel() for part in (Z.min(axis=0), Z.max(axis=0)))
     return np.where(low == high, 0.0, np.maximum(square - mean * mean, 0.0))

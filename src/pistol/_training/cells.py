@@ -20,29 +20,34 @@ from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds, learned_share, shuffled
 from .._learners import Cells, Chunk, Dual, Gram
 from .._learners.models import Expansion, mean_model
-from .._learners.trees import Tree
+from .._learners.trees import Tree, grow_tree
 from .cell_choice import Chosen, probe, race_in_cell
 from .fitted import Fitted, Online, joined, learned_before
-from .ground import Cell, Ground, narrow, run_of
+from .ground import Cell, Ground, narrow, rounds_of, run_of
 from .plan import Plan
 from .race import learn_passes, shuffled_passes
 from .turns import turns
 from .watch import Watch
 from .work import Work, all_passes
 
-FULL = 2  # shuffled orders of the base
-MANY = 2**24  # entries of scaled rows that are kept once, though cells of several trees have them
+MANY = 2**24  # entries of scaled rows: fewer are all in memory, more are kept once for all trees
+PART = 2**16  # rows that the base is evaluated at together
+
+Place = tuple[int, int]  # of a cell: the number of its tree, and its own
 
 
 def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) -> Fitted:
     """The base, with this candidate and so many passes, and one learner for each cell of some trees."""
     seed, online, first = work.seed(), Online(), dict[int, Online]()
+    n, d = work.data.X.shape
+    work = work.in_memory() if n * d <= MANY else work
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground, planted = _ground(work, number, passes, plan, seed, threads)
         best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
         threads.spare.clear()  # the cells that follow have fewer kernels
-        watch.begin(len(planted))
-        learners: list[Any] = []
+        watch.begin(1)
+        watch.begin_pass()
+        learners: list[Any] = [_unlearned(ground, tree) for tree, _ in planted]
         now = partial(
             replace,
             work.blank,
@@ -50,19 +55,15 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
             passes=best.passes,
             held_out_error=best.error,
         )
-        for tree, (planned, cells) in enumerate(planted):
-            watch.begin_pass()
-            learners.append(_unlearned(ground, planned))
-            for found in _learned(ground, cells, best, (seed, tree), threads):
-                for i, (centre, learner, sums) in found:
-                    learners[-1].set_cell(i, centre, learner)
-                    if tree == 0:
-                        first[i] = sums
-                online = joined([first[i] for i in sorted(first)])
-                if watch.rows(online, partial(now, online=online)):
-                    break
-            if watch.end_pass(online, partial(now, online=online)):
+        for found in _learned(ground, [cells for _, cells in planted], best, seed, threads):
+            for (tree, i), (centre, learner, sums) in found:
+                learners[tree].set_cell(i, centre, learner)
+                if tree == 0:
+                    first[i] = sums
+            online = joined([first[i] for i in sorted(first)])
+            if watch.rows(online, partial(now, online=online)):
                 break
+        watch.end_pass(online, partial(now, online=online))
         threads.spare.clear()
         _settle(ground, [learner for tree in learners for learner in tree.learners])
     return now(online=online, temperature=best.temperature)
@@ -85,29 +86,52 @@ def _ground(
     base = learn_base(work, number, passes, plan, seed, threads)
     known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
     rows, r = shuffled(work.hashes, work.rounds, 0)
-    order = Rounds(read_only(narrow(rows)), r)
-    ground = Ground(work, base, np.empty((0, 0)), known, order, plan.cell)
-    whole = ground.in_memory()
-    trees = (whole.tree(seed + tree) for tree in range(plan.orders or 1))
-    planted = [Planted(tree, whole.cells(tree)) for tree in trees]
-    return ground._replace(start=base.decide(whole.work.data.X)), planted
+    order, X = Rounds(read_only(narrow(rows)), r), work.in_memory().data.X
+    trees = range(plan.orders or 1)
+    planted = threads.run([partial(_planted, X, order, plan.cell, seed + tree) for tree in trees])
+    return Ground(work, base.model, base.decide(X), known, order, plan.cell), planted
+
+
+class Base(NamedTuple):
+    """A function of all space, and its scores at the rows that it was learned from."""
+
+    model: Expansion
+    rows: Array  # their numbers among all rows
+    scores: Array
+
+    def decide(self, X: Any) -> Array:
+        """Scores of all rows; those that are known are not computed again."""
+        others = np.ones(X.shape[0], bool)
+        others[self.rows] = False
+        out = np.empty((X.shape[0], self.scores.shape[1]))
+        out[self.rows] = self.scores
+        for lo in range(0, len(out), PART):  # of which a copy is made
+            at = lo + np.flatnonzero(others[lo : lo + PART])
+            out[at] = self.model.decide(X[at])
+        return out
 
 
 def learn_base(
     work: Work, number: int, passes: int, plan: Plan, seed: int, threads: Workers
-) -> Expansion:
+) -> Base:
     """A function of all space, learned from some rows."""
-    some, family = work.sample(plan.base), work.problem.family
+    rows, weight = work.rows_of(plan.base)
+    some, family = work.only(rows, weight), work.problem.family
     data, V = some.data, some.data.Y
     (candidate,) = family.candidates(data.X, data.weight, work.blank.scaler, [number]).values()
     rule = work.problem.rule(float(data.weight.sum()), work.size)
     rounds = shuffled(some.hashes, some.rounds, 0)
     every = np.arange(len(rounds.rows))
     (make,) = family.runs([candidate], data, rule, threads)
-    tasks = [partial(all_passes, make(), V, rounds, every, (seed, i), passes) for i in range(FULL)]
-    runs: list[Any] = threads.run(tasks)
-    base: Any = mean_model([run.learner().model() for run in runs])
-    return base
+    run: Any = all_passes(make(), V, rounds, every, (seed, 0), passes)
+    model: Any = mean_model([run.learner().model()])
+    return Base(model, rows, run.scores(np.arange(len(rows))))
+
+
+def _planted(X: Any, order: Rounds, most: int, seed: int) -> Planted:
+    """A tree of all rows, and the rounds of its cells, so many of each at most."""
+    tree = grow_tree(X, most, np.random.default_rng(seed), order.rows)
+    return Planted(tree, rounds_of(tree, X, order, most))
 
 
 def _unlearned(ground: Ground, tree: Tree) -> Cells:
@@ -166,32 +190,34 @@ class Kept(NamedTuple):
 
 
 def _learned(
-    ground: Ground, cells: list[Array], best: Chosen, seed: tuple[int, ...], threads: Workers
-) -> Iterator[list[tuple[int, Kept]]]:
-    """A few cells at a time, with their numbers: rows of more of them are never in memory."""
-    for lanes in turns([len(own) for own in cells], threads.n):
-        tasks = [partial(_lane, ground, cells, lane, best, seed, threads.alone) for lane in lanes]
+    ground: Ground, cells: list[list[Array]], best: Chosen, seed: int, threads: Workers
+) -> Iterator[list[tuple[Place, Kept]]]:
+    """A few cells at a time, with their places: rows of more of them are never in memory."""
+    every = [(tree, i) for tree, own in enumerate(cells) for i in range(len(own))]
+    for lanes in turns([len(cells[tree][i]) for tree, i in every], threads.n):
+        places = [deque(every[number] for number in lane) for lane in lanes]
+        tasks = [partial(_lane, ground, cells, lane, best, seed, threads.alone) for lane in places]
         try:
             yield [one for lane in threads.run(tasks) for one in lane]
         finally:
-            for lane in lanes:
+            for lane in places:
                 lane.clear()  # nothing more is begun after an error or an interrupt
 
 
 def _lane(
     ground: Ground,
-    cells: list[Array],
-    lane: deque[int],
+    cells: list[list[Array]],
+    lane: deque[Place],
     best: Chosen,
-    seed: tuple[int, ...],
+    seed: int,
     thread: Workers,
-) -> list[tuple[int, Kept]]:
+) -> list[tuple[Place, Kept]]:
     """Learn some cells one after the other, all of them in the memory of the first."""
     thread.spare, found = Spare(), []
     while lane:
-        i = lane.popleft()
-        learned = learn_cell(ground, cells[i], best, (*seed, i), thread)
-        found.append((i, learned.kept(ground)))
+        tree, i = lane.popleft()
+        learned = learn_cell(ground, cells[tree][i], best, (seed, tree, i), thread)
+        found.append(((tree, i), learned.kept(ground)))
     return found
 
 

@@ -12,7 +12,7 @@ from .._data.ordering import Rounds
 from .._learners import Gram, GramRun, Rule
 from .._learners.cells import centred
 from .._learners.models import Expansion
-from .._learners.trees import Tree, grow_tree
+from .._learners.trees import Tree
 from .families import Candidate, Data
 from .work import Work
 
@@ -31,13 +31,6 @@ class Cell(NamedTuple):
         data, family = self.data, work.problem.family
         return family.candidates(data.X, data.weight, work.blank.scaler, numbers)
 
-    def only(self, some: Array) -> Cell:
-        """The same with some of its rows and without rounds."""
-        data = Data(*(part[some] for part in self.data))
-        return Cell(
-            data, self.centre, self.start[some], Rounds(some[:0], some[:0]), self.rows[some]
-        )
-
 
 class Ground(NamedTuple):
     """All rows, with what is known of them when cells are learned."""
@@ -54,17 +47,9 @@ class Ground(NamedTuple):
         """What all cells follow."""
         return self.work.problem.rule(float(self.work.data.weight.sum()), self.work.size)
 
-    def tree(self, seed: int) -> Tree:
-        """A partition of all rows."""
-        random = np.random.default_rng(seed)
-        return grow_tree(self.work.data.X, self.most, random, self.order.rows)
-
     def cells(self, tree: Tree) -> list[Array]:
-        """The rounds of each cell. Of rows too many and too alike to be split, some are enough."""
-        of_round = tree.cell_of(self.work.data.X)[self.order.rows]
-        by_cell = np.argsort(of_round, kind="stable")
-        ends = np.searchsorted(of_round[by_cell], np.arange(1, tree.cells))
-        return [own[: self.most] for own in np.split(narrow(by_cell), ends)]
+        """The rounds of each cell."""
+        return rounds_of(tree, self.work.data.X, self.order, self.most)
 
     def in_memory(self) -> Ground:
         """The same with all scaled rows in memory."""
@@ -79,6 +64,14 @@ class Ground(NamedTuple):
         weight = np.bincount(at, r, len(rows))
         inside = Data(centred(Z, centre), read_only(data.Y[rows]), weight, data.ids[rows])
         return Cell(inside, centre, self.start[rows], Rounds(read_only(at), r), rows)
+
+
+def rounds_of(tree: Tree, X: Any, order: Rounds, most: int) -> list[Array]:
+    """The rounds of each cell. Of rows too many and too alike to be split, some are enough."""
+    of_round = tree.cell_of(X)[order.rows]
+    by_cell = np.argsort(of_round, kind="stable")
+    ends = np.searchsorted(of_round[by_cell], np.arange(1, tree.cells))
+    return [own[:most] for own in np.split(narrow(by_cell), ends)]
 
 
 def narrow(numbers: Array) -> Array:

@@ -36,7 +36,7 @@ from .plan import Limits
 from .race import Run
 
 METRICS = 4  # rounds of the metric, at most
-CELL = 5000  # rounds of a cell, at most
+CELL = 5000  # rounds of a cell, at most; fewer are learned together
 PRECISE = 1024  # support rows up to which predictions in float64 cost next to nothing
 WIDEST = 4096  # features: with more of them there is no metric, and there are no steps
 ENTRIES = 2**27  # of all rows with steps, at most
@@ -97,7 +97,7 @@ class KernelFamily:
             return Limits(few=4096)
         if self.auto:
             return Limits(
-                few=4096, sample=2048, cell=CELL, trial=self.metric and bool(self.scaling)
+                few=CELL, sample=2048, cell=CELL, trial=self.metric and bool(self.scaling)
             )
         return Limits(few=4096, sample=2048, most_repeats=10, repeated=50_000)
 

@@ -23,7 +23,8 @@ class Limits(NamedTuple):
     sample: int = 0  # rounds of the race beyond that; 0: no race
     most_repeats: int = 1  # passes after a race on a sample …
     repeated: int = 0  # … and the rounds that all of them may add up to
-    cell: int = 0  # rounds of a cell, where many rows are learned in cells
+    cell: int = 0  # rounds of a cell, where many rows are learned in cells …
+    base: int = 4096  # … and of the function that all of them start from, at most
     wide: int = 2**62  # features beyond which there is no race
     wide_passes: int = 1
     only_passes: bool = False  # whether a race chooses nothing but the passes
@@ -87,14 +88,15 @@ def make_plan(
         whole = _race(rounds, limits, None if free else chosen)
         if not limits.trial or rounds <= sample:
             return Plan(whole, 0, 0)
-        whole = whole._replace(folds=1) if free else whole  # a third of so many rounds is enough
+        # a third of so many rounds is enough, and so is one order
+        whole = whole._replace(folds=1, full=1) if free else whole
         return Plan(whole, 0, 0, trial=race._replace(most=TRIAL_PASSES))
     most = max(1, min(limits.most_repeats, limits.repeated // rounds))
     if not limits.sample or (most == 1 and limits.only_passes):
         return Plan(None, chosen, 1)
     if limits.cell:
         trees, most = TREES if free else chosen, race.most
-        base = min(rounds * 2 // 3, limits.few)  # other rows choose what cells add to it
+        base = min(rounds * 2 // 3, limits.base)  # other rows choose what cells add to it
         return Plan(race._replace(most=BASE_PASSES), trees, most, limits.cell, base)
     if limits.only_passes:
         race = race._replace(most=most)

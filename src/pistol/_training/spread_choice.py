@@ -95,7 +95,7 @@ def settled(start: Start) -> Shared:
     seed, blank = work.seed(), work.blank
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         passes = chosen.fitted.passes
-        base = learn_base(work, chosen.number, passes, plan, seed, threads)
+        base = learn_base(work, chosen.number, passes, plan, seed, threads).model
     order = shuffled(work.hashes, work.rounds, 0).rows
     most = max(1, len(order) // groups_of(blank.counts.rounds, plan.cell))
     random = [np.random.default_rng((seed, t)) for t in range(plan.orders or 1)]
