@@ -43,7 +43,7 @@ for _, record in made.buffer:
 
 # scaling, and the order of rows
 ORDER = {"describe", "set_keys", "look_again", "add_fine_hashes", "fine_zeros", "add_row_keys"}
-ROWS = ORDER | {"look", "add_squares", "scale_rows"}
+ROWS = ORDER | {"look", "add_squares", "scale_rows", "extend_rows"}
 SCORES = {"total_loss"}
 KERNELS = {"bounded_poly", "gaussian", "exponential", "learn_gram", "expand_gram", "add_slopes"}
 

@@ -193,7 +193,7 @@ def test_constant_targets_are_learned(make, value):
 
 @kernel_machines
 def test_more_rows_than_a_race_takes(make):
-    X, y = data(4200, d=2)
+    X, y = data(5100, d=2)
     y = for_task(make, y)
     model = make(random_state=0).fit(X, y)
     assert {type(learner) for learner in model.fitted_.learners} == {Cells}

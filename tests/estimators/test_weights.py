@@ -59,7 +59,7 @@ def test_so_it_is_around_600_rounds(make, n, k):
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    """Cells from 800 rounds on, not from 4,096."""
+    """Cells from 800 rounds on, not from 5,000."""
     monkeypatch.setattr(KernelFamily, "limits", Limits(few=800, sample=400, cell=400))
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -419,8 +420,24 @@ def test_the_base_is_known_where_it_was_learned(estimator):
     with workers(1) as threads:
         base, X = real(*args, threads), args[0].in_memory().data.X
     assert 0 < len(base.rows) < len(X)
-    assert_allclose(base.decide(X), base.model.decide(X), rtol=1e-4, atol=1e-4)
-    assert_array_equal(base.decide(X)[base.rows], base.scores)
+    found = base.decide(X, args[0].hashes)
+    assert_allclose(found, base.model.decide(X), rtol=1e-4, atol=1e-4)
+    if not base.model.is_polynomial:
+        assert_array_equal(found[base.rows], base.scores)
+
+
+@both
+def test_cells_of_any_tree_may_be_learned_first(estimator, fitted, monkeypatch):
+    theirs = fitted["classes" if isinstance(estimator, PistolClassifier) else "targets"]
+    X, y = data(estimator)
+
+    def last_first(sizes, threads):
+        return ([deque([cell])] for cell in reversed(range(len(sizes))))
+
+    monkeypatch.setattr(_cells, "turns", last_first)
+    ours = clone(estimator).fit(X, y)
+    assert_array_equal(score_of(ours, X), score_of(theirs, X))
+    assert ours.online_error_ == theirs.online_error_
 
 
 def test_of_a_large_cell_some_rounds_choose(monkeypatch):

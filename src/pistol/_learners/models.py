@@ -91,6 +91,11 @@ class Expansion:
         each = d if self._polynomial is not None else len(self.ids)
         return rows * each * (d + VALUE)
 
+    @property
+    def is_polynomial(self) -> bool:
+        """Whether it is evaluated without its support rows."""
+        return self._polynomial is not None
+
     @cached_property
     def _polynomial(self) -> Polynomial | None:
         """The same function without support rows, where that is faster."""

@@ -60,7 +60,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
                 learners[tree].set_cell(i, centre, learner)
                 if tree == 0:
                     first[i] = sums
-            online = joined([first[i] for i in sorted(first)])
+            online = joined([first[i] for i in sorted(first)] or [online])
             if watch.rows(online, partial(now, online=online)):
                 break
         watch.end_pass(online, partial(now, online=online))
@@ -87,9 +87,11 @@ def _ground(
     known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
     rows, r = shuffled(work.hashes, work.rounds, 0)
     order, X = Rounds(read_only(narrow(rows)), r), work.in_memory().data.X
+    if X is not work.data.X:
+        threads.spare.clear()  # all scaled rows take its place for a while
     trees = range(plan.orders or 1)
     planted = threads.run([partial(_planted, X, order, plan.cell, seed + tree) for tree in trees])
-    return Ground(work, base.model, base.decide(X), known, order, plan.cell), planted
+    return Ground(work, base.model, base.decide(X, work.hashes), known, order, plan.cell), planted
 
 
 class Base(NamedTuple):
@@ -99,14 +101,20 @@ class Base(NamedTuple):
     rows: Array  # their numbers among all rows
     scores: Array
 
-    def decide(self, X: Any) -> Array:
-        """Scores of all rows; those that are known are not computed again."""
-        others = np.ones(X.shape[0], bool)
-        others[self.rows] = False
+    def decide(self, X: Any, hashes: Array) -> Array:
+        """Scores of all rows; those of rows that it was learned from, and of their copies, are known.
+
+        A polynomial is evaluated faster than that, and to the last bits.
+        """
+        if self.model.is_polynomial:
+            return self.model.decide(X)
+        learned, first = np.unique(hashes[self.rows], return_index=True)
+        place = np.searchsorted(learned, hashes).clip(max=len(learned) - 1)
+        known = learned[place] == hashes
         out = np.empty((X.shape[0], self.scores.shape[1]))
-        out[self.rows] = self.scores
+        out[known] = self.scores[first[place[known]]]
         for lo in range(0, len(out), PART):  # of which a copy is made
-            at = lo + np.flatnonzero(others[lo : lo + PART])
+            at = lo + np.flatnonzero(~known[lo : lo + PART])
             out[at] = self.model.decide(X[at])
         return out
 
