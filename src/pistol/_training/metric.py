@@ -155,6 +155,7 @@ def _scouted(ways: Ways) -> Iterator[list[Way]]:
     for plain in ways.scouts():
         found = [Way(level, level.best.best, level.best) for level in plain]
         yield found
+    del plain  # kernel values that are not the best any more make room for others
     for number in range(ways.metrics):
         share = BEHIND[min(number, len(BEHIND) - 1)]
         near = _within(share, [way.loss for way in found])
