@@ -45,7 +45,8 @@ for _, record in made.buffer:
 ORDER = {"describe", "set_keys", "look_again", "add_fine_hashes", "fine_zeros", "add_row_keys"}
 ROWS = ORDER | {"look", "add_squares", "scale_rows", "extend_rows"}
 SCORES = {"total_loss"}
-KERNELS = {"bounded_poly", "gaussian", "exponential", "learn_gram", "expand_gram", "add_slopes"}
+VALUES = {"_lay_out_single", "fill_lines", "learn_gram", "expand_gram"}
+KERNELS = VALUES | {"inner_products", "add_slopes", "gradient", "add_slope_squares"}
 
 
 def output(code, *arguments, **environment):

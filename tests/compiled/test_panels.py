@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pistol._compiled.cache import INTERPRETED
 from pistol._compiled.lines import drop_last_bits, fill_lines, kinds_of
 from pistol._compiled.panels import DEEP, Panels, aligned, width
-from pistol._compiled.slopes import add_squares, gradient, inner_products
+from pistol._compiled.slopes import add_slope_squares, gradient, inner_products
 from pistol._compiled.threads import PAGE
 from pistol._compiled.types import read_only
 from pistol._data.sums import MIXED
@@ -92,7 +92,7 @@ def test_a_gradient_is_a_sum_of_some_rows(dtype, n):
     expected[: w - 2, : w - 3] -= own[: w - 2, None] * A
     assert_allclose(out, expected, atol=1e-3 if dtype == np.float32 else 1e-10)
     weight, total = rng.random(w - 2), np.zeros(w - 3)
-    add_squares(out, weight, total)
+    add_slope_squares(out, weight, total)
     assert_allclose(total, weight @ out[: w - 2, : w - 3].astype(float) ** 2, rtol=1e-6)
     panels, _ = Panels.of(A, read_only(np.arange(w - 2)), dtype)
     inner = np.empty((len(S), w), dtype)

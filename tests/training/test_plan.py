@@ -198,7 +198,7 @@ def len_of(plan):
     outputs=st.integers(1, 50),
 )
 def test_the_same_counts_give_the_same_plan(n, passes, orders, few, sample, features, outputs):
-    limits = Limits(few, sample, 10, 50_000, 100_000, 8)
+    limits = Limits(few, sample, 10, 50_000, wide=100_000, wide_passes=8)
     ours, theirs = (make_plan(n, passes, orders, limits, features, outputs) for _ in range(2))
     assert ours == theirs
     assert ours.race is not None or ours.orders is None or ours.orders >= 1

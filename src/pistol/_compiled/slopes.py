@@ -222,7 +222,7 @@ def gradient(S, H, A, tile, order, own, out):
 
 
 @loop(lambda data: types.void(_matrix(data), types.float64[::1], types.float64[::1]))
-def add_squares(G, weight, total):
+def add_slope_squares(G, weight, total):
     """total[x] += Σ_i weight[i] G[i, x]², where G may have more rows and columns."""
     for i in range(len(weight)):
         g, w = G[i], weight[i]

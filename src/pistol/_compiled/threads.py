@@ -19,6 +19,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 PAGE = 2**21  # bytes of a large page of the system's memory
+SHARED = 8 * PAGE  # that small arrays are parts of
 LINE = 64  # bytes at a multiple of which arrays begin
 MANY = 600  # rows × outputs from which threads are worth their while
 
@@ -156,12 +157,12 @@ class Spare:
             return self._new(need + need // 64)  # folds differ by a row
 
     def _new(self, need: int) -> Any:
-        """Memory that was never used. Small arrays share a page."""
+        """Memory that was never used. Small arrays share pages."""
         need = -(-need // LINE) * LINE
-        if need > PAGE // 2:
+        if need > SHARED // 4:
             return memory(need)
         if len(self.rest) < need:
-            self.rest = memory(PAGE)
+            self.rest = memory(SHARED)
         room, self.rest = self.rest[:need], self.rest[need:]
         return room
 

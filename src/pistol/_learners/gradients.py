@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from .._compiled.panels import Panels, aligned, width
 from .._compiled.rows import sq_norms
 from .._compiled.slopes import (
+    add_slope_squares,
     add_slopes,
-    add_squares,
     gradient,
     inner_products,
     slope_coefficients,
@@ -45,7 +45,7 @@ def relative_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> tup
     for lo in range(0, A.shape[0], part):
         at = slice(lo, min(lo + part, A.shape[0]))
         for G in gradients(A[at]):
-            add_squares(G, weight[at], total)
+            add_slope_squares(G, weight[at], total)
     return size, total / max(weight.sum(), 1e-300)
 
 
@@ -125,7 +125,6 @@ def _by_output(
     rows = (_Sparse if sp.issparse(model.rows) else _Dense)(model.rows, used, dtype)
 
     def gradients(A: Any) -> Iterator[Array]:
-        A = A.astype(dtype)
         inner, a_sq = rows.products(A)
         outputs, m = coef.shape[1], len(a_sq)
         H = aligned((outputs, len(used), m), dtype)  # what each support row counts, if it does,
@@ -152,15 +151,17 @@ class _Dense:
 
     def products(self, A: Array) -> tuple[Array, Array]:
         """Inner products with these rows, and their squared norms; some more fill a panel up."""
-        panels, sq = Panels.of(A, np.arange(len(A)), A.dtype)
-        inner = np.empty((len(self.rows), len(panels) * self.width), A.dtype)
+        dtype = self.rows.dtype
+        panels, sq = Panels.of(A, np.arange(len(A)), dtype)
+        inner = np.empty((len(self.rows), len(panels) * self.width), dtype)
         inner_products(self.rows, panels, inner)
-        norms = np.ones(inner.shape[1], A.dtype)
+        norms = np.ones(inner.shape[1], dtype)
         norms[: len(A)] = sq
         return inner, norms
 
     def gradients(self, A: Array, outputs: Iterable[Any]) -> Iterator[Array]:
         """Sums of the support rows, without what the rows count themselves."""
+        A = A.astype(self.rows.dtype, order="C")
         tile = np.empty((self.width, self.width), A.dtype)
         out = np.empty((_whole(len(A), self.width), self.rows.shape[1]), A.dtype)
         for H, order, own in outputs:
@@ -176,13 +177,13 @@ class _Sparse:
 
     def products(self, A: Any) -> tuple[Array, Array]:
         """Inner products with these rows, and their squared norms."""
-        inner = self.rows @ A.T
+        inner = self.rows @ A.T.astype(self.rows.dtype)
         inner = inner.toarray() if sp.issparse(inner) else inner
-        return np.ascontiguousarray(inner), sq_norms(A).astype(A.dtype)
+        return np.ascontiguousarray(inner), sq_norms(A).astype(self.rows.dtype)
 
     def gradients(self, A: Any, outputs: Iterable[Any]) -> Iterator[Array]:
         """Sums of the support rows, without what the rows count themselves."""
-        dense = A.toarray() if sp.issparse(A) else A
+        dense = (A.toarray() if sp.issparse(A) else A).astype(self.rows.dtype, copy=False)
         for H, order, own in outputs:
             sums = (self.rows[order].T @ H[: len(order)]).T
             yield np.ascontiguousarray(sums - own[:, None] * dense)

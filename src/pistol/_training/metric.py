@@ -70,6 +70,7 @@ def _scouted(ways: Ways) -> Iterator[list[Way]]:
         for plain in ways.scouts():
             found = [_way(level) for level in plain]
             yield found
+        del plain  # kernel values that are not the best any more make room for others
     for number in range(first, ways.metrics):
         share = BEHIND[min(number, len(BEHIND) - 1)]
         near = _within(share, [way.loss for way in found])

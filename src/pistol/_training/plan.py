@@ -23,8 +23,8 @@ class Limits(NamedTuple):
     sample: int = 0  # rounds of the race beyond that; 0: no race
     most_repeats: int = 1  # passes after a race on a sample …
     repeated: int = 0  # … and the rounds that all of them may add up to
-    cell: int = 0  # rounds of a cell, where many rows are learned in cells …
-    base: int = 4096  # … and of the function that all of them start from, at most
+    cell: int = 0  # rounds of a cell, where many rows are learned in cells
+    base: int = 4096  # rounds of the function that all cells start from, at most
     wide: int = 2**62  # features beyond which there is no race
     wide_passes: int = 1
     only_passes: bool = False  # whether a race chooses nothing but the passes
