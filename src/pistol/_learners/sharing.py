@@ -18,14 +18,15 @@ WIDE = 2**16  # features from which the coordinates of a row are anywhere in mem
 LONG = 64  # stored values of a row that take longer than an exchange between threads
 MANY = 2**18  # stored values that take longer than to start a thread
 WHILE = 0.5  # seconds
+NEW = 2.0  # stored values that take as long as a feature that is seen for the first time
 DRAWN = 2**12  # stored values that say which features occur how often
 
 
 def border_of(X: Any) -> int | None:
     """The feature from which on the second part of a row begins; None where rows have one part.
 
-    Each part has about half of the stored values. It depends on the rows alone, so results do not
-    depend on the number of threads.
+    Both parts take about as long. It depends on the rows alone, so results do not depend on the number
+    of threads.
     """
     rows, features = X.shape
     stored = X.nnz if sp.issparse(X) else X.size
@@ -36,7 +37,8 @@ def border_of(X: Any) -> int | None:
     if not X.has_sorted_indices:  # as of features in the order in which they were seen
         return None
     drawn = np.sort(X.indices[:: max(1, X.nnz // DRAWN)])
-    return int(drawn[len(drawn) // 2])
+    costs = np.arange(len(drawn)) * (stored / len(drawn)) + NEW * drawn
+    return int(drawn[np.searchsorted(costs, 0.5 * (stored + NEW * features))])
 
 
 class Shared:
