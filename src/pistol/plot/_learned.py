@@ -46,7 +46,7 @@ class ImportancesDisplay:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = LinearPistolClassifier(random_state=0).fit(X, y)
     >>> ImportancesDisplay.from_estimator(model).importances.shape
-    (5, 4)
+    (3, 4)
     """
 
     def __init__(self, importances: Any, names: Sequence[Any]) -> None:
