@@ -22,7 +22,7 @@ from .._learners import Chunk, Learner
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
 LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
-SURVIVORS = {2: 2, 4: 1}  # after so many passes, and later, only so many of the best go on
+SURVIVORS = {2: 3, 4: 2, 16: 1}  # after so many passes, and later, only so many of the best go on
 
 
 class Run(Protocol):
