@@ -40,7 +40,7 @@ def test_thresholds_are_learned_better_than_without_steps(model):
     other = PistolRegressor(scaling="robust", random_state=0).fit(X, jumps(X))
     assert not isinstance(scaler_of(other), Stepped)
     ours, theirs = (np.abs(each.predict(new) - jumps(new)).mean() for each in (model, other))
-    assert ours < 0.85 * theirs
+    assert ours < 0.95 * theirs
 
 
 def test_steps_that_fall_behind_at_first_may_be_chosen():
@@ -59,7 +59,7 @@ def test_steps_that_fall_behind_at_first_may_be_chosen():
     )
     assert isinstance(scaler_of(with_it), Stepped)
     ours, theirs = (np.abs(each.predict(new) - target(new)).mean() for each in (with_it, without))
-    assert ours < 0.85 * theirs
+    assert ours < 0.95 * theirs
 
 
 def test_smooth_targets_are_learned_without_steps():
