@@ -48,18 +48,21 @@ def test_steps_that_fall_behind_at_first_may_be_chosen():
 
     With half as many rows the last bits of kernel values would choose.
     """
-    X, new = (np.random.default_rng(seed).normal(size=(2000, 6)) for seed in (0, 1))
 
     def target(X):
         return np.floor(2 * X[:, 0]) + X[:, 1] * X[:, 2]
 
-    with_it, without = (
-        PistolRegressor(scaling=scaling, random_state=0).fit(X, target(X))
-        for scaling in (True, "robust")
-    )
-    assert isinstance(scaler_of(with_it), Stepped)
-    ours, theirs = (np.abs(each.predict(new) - target(new)).mean() for each in (with_it, without))
-    assert ours < 0.95 * theirs
+    errors = []
+    for seed in range(3):
+        X, new = np.random.default_rng(seed).normal(size=(2, 2000, 6))
+        models = [
+            PistolRegressor(scaling=scaling, random_state=seed).fit(X, target(X))
+            for scaling in (True, "robust")
+        ]
+        assert isinstance(scaler_of(models[0]), Stepped)
+        errors.append([np.abs(each.predict(new) - target(new)).mean() for each in models])
+    ours, theirs = np.mean(errors, axis=0)
+    assert ours < 0.85 * theirs
 
 
 def test_smooth_targets_are_learned_without_steps():
