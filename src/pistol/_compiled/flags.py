@@ -13,7 +13,7 @@ from numba.core import types
 from numba.np.numpy_support import from_dtype
 
 from .cache import plain
-from .gram import add_four
+from .rows import add_four
 from .types import Array, indices, loop, read_only
 
 SHARE = 1 / 6  # of values that are unusual, at most: BLAS is better at more

@@ -96,7 +96,7 @@ def fill_lines(panels, sq, kinds, theta, first, last, half, out):
     `sq` has the squared norms of all rows. With `half`, values with rows of earlier panels are not
     computed; they are copied from the lines of these.
     """
-    (Q, m, n), (_, d, w) = out.shape, panels.shape
+    (Q, m, _), (_, d, w), n = out.shape, panels.shape, len(sq)
     order = np.arange(d)
     tile, base = np.empty((w, w), out.dtype), np.empty((w, COLUMNS * w), out.dtype)
     shrunk = np.empty((Q, n), out.dtype)

@@ -23,6 +23,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 from .cache import INTERPRETED, plain
+from .lanes import vector_bytes
 from .threads import LINE, PAGE, memory
 from .types import Array, indices, loop, read_only
 
@@ -40,12 +41,11 @@ class Shape(NamedTuple):
 @cache
 def shape() -> Shape:
     """That of this processor."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    if "+avx512f" in features.split(","):
-        return Shape(64, 3, 8)
-    if "+avx2" in features.split(","):
-        return Shape(32, 3, 4)
-    return Shape(16, 4 if triple.startswith(("aarch64", "arm64")) else 2, 4)
+    size = vector_bytes()
+    if size > 16:
+        return Shape(size, 3, 8 if size == 64 else 4)
+    triple, _, _ = cpu_target.target_context.codegen().magic_tuple()
+    return Shape(size, 4 if triple.startswith(("aarch64", "arm64")) else 2, 4)
 
 
 def width(dtype: Any) -> int:

@@ -197,3 +197,16 @@ def manhattan(S: Any, block: Block, out: Array | None = None) -> Array:
         for X in (S, A):
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return np.ascontiguousarray(manhattan_distances(S, A))
+
+
+@plain(forceinline=True, fastmath={"contract"})
+def _plus(total, a, p, b, q, c, r, d, s):
+    """total + ap + bq + cr + ds, from left to right."""
+    return (((total + a * p) + b * q) + c * r) + d * s
+
+
+@plain(fastmath={"contract"})
+def add_four(v, w, y, z, a, b, c, d, g):
+    """g += av + bw + cy + dz."""
+    for x in range(len(g)):
+        g[x] = _plus(g[x], a, v[x], b, w[x], c, y[x], d, z[x])

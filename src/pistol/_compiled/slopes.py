@@ -15,8 +15,8 @@ from numba.np.numpy_support import from_dtype
 from ..kernels import Kernel, bounded_poly, exponential, gaussian_value
 from .cache import plain
 from .exp import fast_exp
-from .gram import add_four
 from .panels import product
+from .rows import add_four
 from .sums import FOUR, GAUSSIAN, POLYNOMIAL, Groups, fourth_powers
 from .types import Array, indices, loop, read_only
 

@@ -20,7 +20,7 @@ from ..kernels import (
 )
 from .cache import plain
 from .exp import LEAST, fourth_power
-from .gram import add_four
+from .rows import add_four
 from .types import Array, indices, loop, read_only
 
 # Kinds of groups of four kernels: powers of a product from 0 to 3, or an exponential and its 4th, 16th

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._compiled.gram import Workspace, expand_gram, learn_gram
+from .._compiled.lanes import whole
 from .._compiled.lines import drop_last_bits, fill_lines, kinds_of
 from .._compiled.panels import Panels
 from .._compiled.rows import Block, products, sq_norms
@@ -153,15 +154,18 @@ def _values(
 ) -> Array:
     """Values of each kernel at the first m rows and all, from one base; of shape (kernels, m, n).
 
-    They are kept in float32 where many are about one at most. `new` makes an array. `order` has the
-    numbers of the rows of Z as they come; precomputed values have that order already.
+    They are kept in float32 where many are about one at most, in lines that zeros fill up. `new` makes
+    an array. `order` has the numbers of the rows of Z as they come; precomputed values have that order
+    already.
     """
     n, bounded = Z.shape[0], (gaussian, exponential, laplacian, cosine, bounded_poly)
     small = all(kernel.map in bounded for kernel in kernels)
     dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
+    out = new((len(kernels), m, whole(n, dtype)), dtype)
+    out[:, :, n:] = 0.0
     if kernels[0].base is precomputed_base:
-        return read_only(np.ascontiguousarray(Z, dtype)[None])
-    out = new((len(kernels), m, n), dtype)
+        out[0, :, :n] = Z
+        return read_only(out)
     in_panels = kernels[0].base is products and not sp.issparse(Z)
     (_fill_from_panels if in_panels else _fill_from_base)(kernels, Z, order, threads, out)
     if dtype == np.float64:  # the last bits depend on where a row stands among the others
@@ -177,7 +181,7 @@ def _fill_from_panels(
     dtype = _precision(kernels, out.dtype, sq)
     if dtype != out.dtype:
         rows, sq = Panels.of(Z, order, dtype)
-    made = out if dtype == out.dtype else np.empty(out.shape, dtype)
+    made = out if dtype == out.dtype else np.zeros(out.shape, dtype)
     half, count = Z.shape[1] > WIDE, -(-out.shape[1] // rows.shape[2])
     parts = _pieces(count, count if threads.n == 1 else max(2, count // TASKS))
     norms, kinds = read_only(sq.astype(dtype)), kinds_of(kernels, dtype)
@@ -186,8 +190,10 @@ def _fill_from_panels(
     )
     for kernel, values in zip(kernels, made, strict=True):
         if kernel.map not in KINDS:
-            kernel.map_tile(values, sq[: len(values)], sq, *nothing(values))
-            diagonal(kernel, values, sq[: len(values)])  # which may refuse them
+            tile = np.ascontiguousarray(values[:, : len(sq)])
+            kernel.map_tile(tile, sq[: len(tile)], sq, *nothing(tile))
+            diagonal(kernel, tile, sq[: len(tile)])  # which may refuse them
+            values[:, : len(sq)] = tile
     if made is not out:
         out[:] = made
 
@@ -251,7 +257,8 @@ class GramRun:
         self.values, n = gram.values(kernels), len(gram.learned)
         self.S = rule.scalars(len(kernels), outputs)
         self.plugs = rule.plugs_of_sum(outputs, rule.shares(kernels))
-        self.g = np.zeros((len(kernels), outputs, n), gram.matrices.dtype)
+        dtype = gram.matrices.dtype
+        self.g = np.zeros((len(kernels), outputs, whole(n, dtype)), dtype)
         self.space = Workspace.of(self.g)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
 
@@ -291,12 +298,14 @@ class GramRun:
 
     def _out(self, marks: int, columns: int) -> Array:
         """Room for scores."""
-        return np.zeros((marks, self.coef.shape[1], columns), self.gram.matrices.dtype)
+        dtype = self.gram.matrices.dtype
+        return np.zeros((marks, self.coef.shape[1], whole(columns, dtype)), dtype)
 
     def _columns(self, at: Array) -> tuple[int, Array]:
-        """The first of the columns of some rows, and those of all of them, counted from there."""
+        """The columns of some rows, counted from the beginning of a cache line, and this."""
         places = self.gram.place[at]
-        first = int(places.min(initial=len(self.gram.place)))
+        least = int(places.min(initial=len(self.gram.place)))
+        first = least - least % whole(1, self.gram.matrices.dtype)
         return first, places - first
 
     def model(self) -> Array:
@@ -309,7 +318,7 @@ class GramRun:
         first, places = self._columns(at)
         (out,) = self._out(1, int(places.max(initial=-1)) + 1)
         c, total = self.rule.multipliers(self.S, self.rule.shares(self.kernels))
-        size = expand_gram(self.values, c, total, self.coef, self.u, first, out)
+        size = expand_gram(self.values, c, total, self.coef, self.u, first, self.space.room, out)
         return self.start[at] + out.T[places] * size
 
     def expansion(self) -> Expansion:

@@ -1,0 +1,153 @@
+"""Vectors of the processor as values of compiled code: loops over lanes that are written out.
+
+A compiler finds vectors in a loop by itself, but it has to assume that arrays overlap, that any number
+of them remains at the end, and that totals are in memory. Here a loop says what it means::
+
+    for x in range(0, len(g), lanes(g)):
+        store(g, x, load(g, x) + every(load(k, x), s) * load(k, x))
+
+Arrays are as long as some whole vectors. `+`, `-` and `*` of vectors round as those of numbers do, but
+for a product that is added up at once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel.models import PrimitiveModel
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic, lower_builtin, register_model, type_callable
+
+from .cache import INTERPRETED
+from .types import Array
+
+LINE = 64  # bytes of a cache line, and of the largest vectors
+
+
+@cache
+def vector_bytes() -> int:
+    """Of a vector of this processor."""
+    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+    known = features.split(",")
+    return 64 if "+avx512f" in known else 32 if "+avx2" in known else 16
+
+
+def count(dtype: Any) -> int:
+    """Numbers of a vector."""
+    return vector_bytes() // np.dtype(dtype).itemsize
+
+
+def whole(n: int, dtype: Any) -> int:
+    """n or the next larger number that fills cache lines, and so vectors, of this dtype."""
+    size = LINE // np.dtype(dtype).itemsize
+    return -(-n // size) * size
+
+
+class Lanes(types.Type):
+    """The type of a vector of float32 or float64."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype, self.count = dtype, vector_bytes() * 8 // dtype.bitwidth
+        super().__init__(name=f"Lanes({dtype} x {self.count})")
+
+
+@register_model(Lanes)
+class _Model(PrimitiveModel):
+    def __init__(self, manager: Any, kind: Lanes) -> None:
+        number = manager.lookup(kind.dtype).get_value_type()
+        super().__init__(manager, kind, ir.VectorType(number, kind.count))
+
+
+def _place(context: Any, builder: Any, kind: Any, vector: Lanes, array: Any, at: Any) -> Any:
+    """Where the vector lies that begins at this element of an array."""
+    data = context.make_array(kind)(context, builder, array).data
+    to = context.get_value_type(vector).as_pointer()
+    return builder.bitcast(builder.gep(data, [at]), to)
+
+
+@intrinsic
+def _lanes(typingctx, a):
+    size = Lanes(a.dtype).count
+    return types.intp(a), lambda context, *_: context.get_constant(types.intp, size)
+
+
+@intrinsic
+def _load(typingctx, a, i):
+    vector = Lanes(a.dtype)
+
+    def codegen(context, builder, signature, args):
+        at = _place(context, builder, signature.args[0], vector, *args)
+        return builder.load(at, align=vector.dtype.bitwidth // 8)
+
+    return vector(a, types.intp), codegen
+
+
+@intrinsic
+def _store(typingctx, a, i, v):
+    def codegen(context, builder, signature, args):
+        at = _place(context, builder, signature.args[0], v, *args[:2])
+        builder.store(args[2], at, align=v.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.none(a, types.intp, v), codegen
+
+
+@intrinsic
+def _every(typingctx, v, x):
+    def codegen(context, builder, signature, args):
+        kind = context.get_value_type(v)
+        first = builder.insert_element(ir.Constant(kind, ir.Undefined), args[1], ir.IntType(32)(0))
+        same = ir.Constant(ir.VectorType(ir.IntType(32), v.count), None)
+        return builder.shuffle_vector(first, first, same)
+
+    return v(v, v.dtype), codegen
+
+
+@intrinsic
+def _larger(typingctx, v, w):
+    def codegen(context, builder, signature, args):
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return v(v, v), codegen
+
+
+def _operator(function: Callable[..., Any], instruction: str) -> None:
+    """Teach compiled code an operator of two vectors."""
+
+    @type_callable(function)
+    def typed(context):
+        return lambda v, w: v if isinstance(v, Lanes) and v == w else None
+
+    @lower_builtin(function, Lanes, Lanes)
+    def lowered(context, builder, signature, args):
+        return getattr(builder, instruction)(*args, flags=("contract",))
+
+
+for _known in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+    _operator(*_known)
+
+
+def _store_in_turn(a: Array, i: int, v: Array) -> None:
+    a[i : i + len(v)] = v
+
+
+def _load_in_turn(a: Array, i: int) -> Array:
+    return a[i : i + count(a.dtype)].copy()
+
+
+# How many lanes a vector of numbers like those of an array has
+lanes: Any = (lambda a: count(a.dtype)) if INTERPRETED else _lanes
+# load(a, i): the vector that begins at element i of an array of one dimension
+load: Any = _load_in_turn if INTERPRETED else _load
+# store(a, i, v) puts it there
+store: Any = _store_in_turn if INTERPRETED else _store
+# every(v, x): a vector like v with x in all lanes
+every: Any = (lambda v, x: np.full_like(v, x)) if INTERPRETED else _every
+# larger(v, w): the larger of two numbers in each lane
+larger: Any = np.maximum if INTERPRETED else _larger
