@@ -10,7 +10,17 @@ from __future__ import annotations
 from .cache import plain
 from .exp import LEAST
 from .lanes import every, lanes, larger, load, store
+from .prefetch import prefetch
 from .types import ALONE, CONSTANT, POWERS, PRODUCTS
+
+AHEAD = 64  # values of a line from the request for a vector to its use
+
+
+@plain(forceinline=True)
+def _part(line, x):
+    """The vector at x. One further on is asked for: no processor follows so many lines by itself."""
+    prefetch(line, x + AHEAD)
+    return load(line, x)
 
 
 @plain(forceinline=True)
@@ -47,7 +57,7 @@ def _add_values(M, rows, coef, g):
     for x in range(0, len(g), lanes(g)):
         at = load(g, x)
         for k in range(len(rows)):
-            at = at + every(at, coef[k]) * load(M[rows[k]], x)
+            at = at + every(at, coef[k]) * _part(M[rows[k]], x)
         store(g, x, at)
 
 
@@ -57,7 +67,7 @@ def _add_products(M, rows, coef, g, g_2, g_3):
     for x in range(0, len(g), lanes(g)):
         at, at_2, at_3 = load(g, x), load(g_2, x), load(g_3, x)
         for k in range(len(rows)):
-            v, s = load(M[rows[k]], x), every(at, coef[k])
+            v, s = _part(M[rows[k]], x), every(at, coef[k])
             v_2 = v * v
             at, at_2, at_3 = at + s * v, at_2 + s * v_2, at_3 + s * (v * v_2)
         store(g, x, at)
@@ -72,7 +82,7 @@ def _add_powers(M, rows, coef, g, g_4, g_16, g_64):
     for x in range(0, len(g), lanes(g)):
         at, at_4, at_16, at_64 = load(g, x), load(g_4, x), load(g_16, x), load(g_64, x)
         for k in range(len(rows)):
-            v, s = load(M[rows[k]], x), every(at, coef[k])
+            v, s = _part(M[rows[k]], x), every(at, coef[k])
             v_4 = _to_fourth(v, least)
             v_16 = _to_fourth(v_4, least)
             at, at_4 = at + s * v, at_4 + s * v_4
@@ -110,7 +120,7 @@ def _add_polynomials(M, rows, f, first, out):
     for x in range(0, len(out), lanes(out)):
         at = load(out, x)
         for k in range(len(rows)):
-            v = load(M[rows[k]], first + x)
+            v = _part(M[rows[k]], first + x)
             later = every(at, f[1, k]) + v * every(at, f[2, k])
             at = at + v * (every(at, f[0, k]) + v * later)
         store(out, x, at)
@@ -123,7 +133,7 @@ def _add_fourth_powers(M, rows, f, first, out):
     for x in range(0, len(out), lanes(out)):
         at = load(out, x)
         for k in range(len(rows)):
-            v = load(M[rows[k]], first + x)
+            v = _part(M[rows[k]], first + x)
             v_4 = _to_fourth(v, least)
             v_16 = _to_fourth(v_4, least)
             near = every(at, f[0, k]) * v + every(at, f[1, k]) * v_4

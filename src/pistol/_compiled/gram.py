@@ -6,7 +6,7 @@ come first. Lines are filled up with zeros to whole cache lines.
 
 from __future__ import annotations
 
-from math import frexp, ldexp
+from math import frexp, ldexp, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,11 +67,11 @@ def _gather(M, rows, V):
 
 @plain
 def _fill(block, flat, values, rows, g):
-    """Set g of these rows, their own kernel values and k(x, x), of a whole sum.
+    """Set g of these rows, their own kernel values and √k(x, x), of a whole sum.
 
     `flat` has the kernel values of the block with one line per kernel.
     """
-    at, K, k_xx = block
+    at, K, size = block
     for chain in range(len(values.chains)):
         first, count, number, kind = values.chains[chain]
         if kind == CONSTANT:
@@ -83,7 +83,7 @@ def _fill(block, flat, values, rows, g):
             next_values(flat[q - 1], flat[first], kind, flat[q])
     for q in range(len(g)):
         for k in range(len(rows)):
-            k_xx[q, k] = K[q, k, k]
+            size[k, q] = sqrt(K[q, k, k])
         for j in range(g.shape[1]):
             every, some = g[q, j], at[q, j]
             for k in range(len(rows)):
@@ -117,7 +117,7 @@ class Workspace(NamedTuple):
 
     block: BlockValues
     new: Array  # coefficients of a block's rounds, of shape (rounds, outputs)
-    share: Array  # and their share of u, of shape (kernels, rounds, outputs)
+    share: Array  # and their share of u, of shape (rounds, outputs, kernels)
     rows: Array  # of a block
     flat: Array  # the kernel values of a block, with one line per kernel
     spare: Array  # lines for kernels that a chain does not have
@@ -125,20 +125,20 @@ class Workspace(NamedTuple):
     desk: Desk
 
     @classmethod
-    def of(cls, g: Array) -> Workspace:
-        """For g of shape (kernels, outputs, rows)."""
+    def of(cls, g: Array, b: Array) -> Workspace:
+        """For g of shape (kernels, outputs, rows), and the numbers of the kernels."""
         Q, J, n = g.shape
         B = FEW if J == 1 else MANY
-        K = np.zeros((Q, B, B))
+        K, work = np.zeros((Q, B, B)), Desk.of(b, J, B)
         return cls(
-            BlockValues(np.empty((Q, J, B)), K, np.empty((Q, B))),
+            BlockValues(np.zeros((Q, J, B)), K, np.zeros((B, len(work.b)))),
             np.empty((B, J)),
-            np.empty((Q, B, J)),
+            np.empty((B, J, len(work.b))),
             np.empty(B, np.uintp),
             K.reshape(Q, B * B),
             np.zeros((2, n), g.dtype),
             Room.of(Q, B, g.dtype),
-            Desk.of(Q, J, B),
+            work,
         )
 
 
@@ -251,7 +251,7 @@ def learn_gram(values, rounds, ends, rule, S, g, coef, u, P, space, marks, at, s
                     if new[k, j] != 0.0:
                         coef[i, j] += new[k, j]
                         for q in range(Q):
-                            u[i, q, j] += share[q, k, j]
+                            u[i, q, j] += share[k, j, q]
                     new[moved, j] = new[k, j]
                 rows[moved] = i
                 moved += some

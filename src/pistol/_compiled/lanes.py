@@ -49,6 +49,15 @@ def whole(n: int, dtype: Any) -> int:
     return -(-n // size) * size
 
 
+def filled_up(x: Array) -> Array:
+    """With zeros at the end of the last dimension where it does not have whole cache lines."""
+    if x.shape[-1] == whole(x.shape[-1], x.dtype):
+        return np.ascontiguousarray(x)
+    out = np.zeros((*x.shape[:-1], whole(x.shape[-1], x.dtype)), x.dtype)
+    out[..., : x.shape[-1]] = x
+    return out
+
+
 class Lanes(types.Type):
     """The type of a vector of float32 or float64."""
 
@@ -117,6 +126,26 @@ def _larger(typingctx, v, w):
     return v(v, v), codegen
 
 
+@intrinsic
+def _total(typingctx, v):
+    def codegen(context, builder, signature, args):
+        (v,) = args
+        lanes = v.type.count
+        while lanes > 1:  # halves are added, so the order does not depend on the compiler
+            lanes //= 2
+            halves = [[*range(first, first + lanes)] for first in (0, lanes)]
+            v = builder.fadd(*(_picked(builder, v, half) for half in halves))
+        return builder.extract_element(v, ir.IntType(32)(0))
+
+    return v.dtype(v), codegen
+
+
+def _picked(builder: Any, v: Any, numbers: list[int]) -> Any:
+    """The vector of these lanes."""
+    kind = ir.VectorType(ir.IntType(32), len(numbers))
+    return builder.shuffle_vector(v, ir.Constant(v.type, ir.Undefined), ir.Constant(kind, numbers))
+
+
 def _operator(function: Callable[..., Any], instruction: str) -> None:
     """Teach compiled code an operator of two vectors."""
 
@@ -149,5 +178,7 @@ load: Any = _load_in_turn if INTERPRETED else _load
 store: Any = _store_in_turn if INTERPRETED else _store
 # every(v, x): a vector like v with x in all lanes
 every: Any = (lambda v, x: np.full_like(v, x)) if INTERPRETED else _every
+# total(v): the sum over the lanes
+total: Any = np.sum if INTERPRETED else _total
 # larger(v, w): the larger of two numbers in each lane
 larger: Any = np.maximum if INTERPRETED else _larger

@@ -17,10 +17,12 @@ import numpy as np
 from numba.core import types
 
 from .cache import jit, plain
+from .lanes import LINE, every, filled_up, lanes, larger, load, store, total, whole
 from .plugs import call_comparison, call_loss, call_potential, call_potentials
 from .rows import add, dot, row, square
 from .types import (
     Array,
+    BlockValues,
     block_values,
     cube,
     indices,
@@ -34,9 +36,10 @@ from .types import (
     rows_type,
     scalars,
     table,
+    vector,
 )
 
-LANES = 8  # numbers that are computed at once
+LANES = LINE // 8  # numbers of a cache line: vectors begin at multiples of it
 
 
 @plain
@@ -127,25 +130,35 @@ def learn_primal(X, rounds, rule, S, g, u, bias, P):
                 S.g_norm_sq[0, j] = np.dot(g[j], g[j])
 
 
-class Desk(NamedTuple):
-    """What `play` works with; the content does not matter.
+def block_of(g: Array, K: Array, k_xx: Array) -> BlockValues:
+    """A block, from g of shape (kernels, outputs, rows), K and k(x, x), both one per kernel."""
+    return BlockValues(filled_up(g), filled_up(K), filled_up(np.sqrt(k_xx.T)))
 
-    Scalars of an output and all kernels stand side by side, so that they are computed at once.
+
+class Desk(NamedTuple):
+    """What `play` works with; the content does not matter, but for b.
+
+    Numbers of all kernels stand side by side, filled up to whole vectors, so that they are computed at
+    once. A kernel that fills up has b = 0, so c = 0.
     """
 
     scalars: Array  # ‖g‖², α, Σ ω c and c, of shape (4, outputs, kernels)
+    b: Array
+    own: Array  # g of all kernels at a row
     p: Array  # predictions of the rest of a block, of shape (outputs, rounds)
     outputs: Array  # four numbers of every output
 
     @classmethod
-    def of(cls, kernels: int, outputs: int, rounds: int) -> Desk:
+    def of(cls, b: Array, outputs: int, rounds: int) -> Desk:
         """For blocks of so many rounds."""
-        return cls(
-            np.zeros((4, outputs, kernels)), np.zeros((outputs, rounds)), np.zeros((4, outputs))
-        )
+        b = filled_up(b)
+        scalars = np.zeros((4, outputs, len(b)))
+        scalars[ALPHA] = 1.0
+        p = np.zeros((outputs, whole(rounds, b.dtype)))
+        return cls(scalars, b, np.zeros(len(b)), p, np.zeros((4, outputs)))
 
 
-desk = types.NamedTuple((cube, matrix, matrix), Desk)
+desk = types.NamedTuple((cube, vector, vector, matrix, matrix), Desk)
 NORM, ALPHA, C_SUM, C = 0, 1, 2, 3
 
 
@@ -155,24 +168,17 @@ def changes_in_time(rule, work):
     norm, alpha, c = work.scalars[NORM, 0], work.scalars[ALPHA, 0], work.scalars[C, 0]
     for q in range(len(c)):
         norm[q] = alpha[q] = 1.0
-    call_potentials(rule.potential, norm, alpha, 1.0, rule.b, c)
+    call_potentials(rule.potential, norm, alpha, 1.0, work.b, c)
     first = c[0]
-    call_potentials(rule.potential, norm, alpha, 2.0, rule.b, c)
+    call_potentials(rule.potential, norm, alpha, 2.0, work.b, c)
     return first != c[0]
-
-
-@plain(fastmath={"contract"})
-def _add_scaled(p, c, g):
-    """p += c g."""
-    for k in range(len(p)):
-        p[k] += c * g[k]
 
 
 @plain
 def _take_up(S, scalars):
     """Put the scalars of each output side by side."""
     for j in range(scalars.shape[1]):
-        for q in range(scalars.shape[2]):
+        for q in range(len(S.alpha)):
             scalars[NORM, j, q] = S.g_norm_sq[q, j]
             scalars[ALPHA, j, q] = S.alpha[q, j]
             scalars[C_SUM, j, q] = S.c_sum[q, j]
@@ -181,66 +187,77 @@ def _take_up(S, scalars):
 @plain
 def _put_back(scalars, S):
     for j in range(scalars.shape[1]):
-        for q in range(scalars.shape[2]):
+        for q in range(len(S.alpha)):
             S.g_norm_sq[q, j] = scalars[NORM, j, q]
             S.alpha[q, j] = scalars[ALPHA, j, q]
             S.c_sum[q, j] = scalars[C_SUM, j, q]
 
 
-@plain(forceinline=True, fastmath={"contract"})
-def _lines_5_and_6(c, g, j, k):
-    """What output j predicts in round k of the block."""
-    p = 0.0
-    for q in range(len(c)):
-        p += c[q] * g[q, j, k]
-    return p
+@plain(forceinline=True)
+def _look_up(g, j, k, own):
+    """g of output j at round k of the block, for all kernels."""
+    for q in range(len(g)):
+        own[q] = g[q, j, k]
+
+
+@plain(forceinline=True)
+def _lines_5_and_6(c, own):
+    """What an output predicts where g has these values."""
+    at = load(c, 0) * load(own, 0)
+    for q in range(lanes(c), len(c), lanes(c)):
+        at = at + load(c, q) * load(own, q)
+    return total(at)
 
 
 @plain
-def _lines_5_and_6_later(c, g, j, k, m, p):
+def _lines_5_and_6_later(c, g, j, k, p):
     """What output j predicts in the rounds of the block after round k, as long as it does not move."""
-    for n in range(k + 1, m):
-        p[j, n] = 0.0
-    for q in range(len(g)):
-        _add_scaled(p[j, k + 1 : m], c[q], g[q, j, k + 1 : m])
+    for x in range((k + 1) // LANES * LANES, g.shape[2], lanes(p)):  # of earlier ones nobody asks
+        at = every(load(p, x), 0.0)
+        for q in range(len(g)):
+            at = at + every(at, c[q]) * load(g[q, j], x)
+        store(p, x, at)
 
 
 @plain(forceinline=True)
 def _settle_sums(c_sum, c, passed):
     """Give c its share of Σ ω c, for all rounds since it was set."""
-    for q in range(len(c)):
-        c_sum[q] += passed * c[q]
+    for q in range(0, len(c), lanes(c)):
+        at = load(c, q)
+        store(c_sum, q, load(c_sum, q) + every(at, passed) * at)
 
 
 @plain(forceinline=True)
-def _line_8_of_sum(norm, alpha, c_sum, g, k_xx, j, k, s, a, u):
+def _line_8_of_sum(norm, alpha, c_sum, own, size, s, a, u):
     """‖g‖² and α of all kernels after g -= s k(x, ·), and the share of u."""
-    size = a * abs(s)
-    for q in range(len(norm)):
-        u[q, k, j] = -s * c_sum[q]
-        g_norm_sq = norm[q] + s * (s * k_xx[q, k] - 2.0 * g[q, j, k])
-        norm[q] = 0.0 if g_norm_sq < 0.0 else g_norm_sq
-        alpha[q] += size * sqrt(k_xx[q, k])
+    for q in range(0, len(norm), lanes(norm)):
+        g_x, root, before = load(own, q), load(size, q), load(norm, q)
+        store(u, q, every(g_x, -s) * load(c_sum, q))
+        moved = every(g_x, s) * root * root - every(g_x, 2.0) * g_x
+        store(norm, q, larger(before + every(g_x, s) * moved, every(g_x, 0.0)))
+        store(alpha, q, load(alpha, q) + every(g_x, a * abs(s)) * root)
 
 
 @plain
-def _move(values, j, k, m, s):
+def _move(values, j, k, s):
     """Line 8 of round k for output j, at the rest of the block."""
     g, K, _ = values
-    first = (k + 1) // LANES * LANES  # whole vectors: g of rounds before is not needed any more
     for q in range(len(g)):
-        _add_scaled(g[q, j, first:m], -s, K[q, k, first:m])
+        at, own = g[q, j], K[q, k]
+        for x in range((k + 1) // LANES * LANES, len(at), lanes(at)):
+            v = load(own, x)  # g of rounds before is not needed any more
+            store(at, x, load(at, x) + every(v, -s) * v)
 
 
 @plain
 def play(values, m, rounds, first, rule, timed, S, coef, u, P, work):
     """Play m rounds from the first on, given g of their rows before and their kernel values.
 
-    `u` is set where a round has a gradient. While an output has no gradient, neither its g nor its c
-    changes: its predictions for the rest of the block are known, and its share of Σ ω c is added when
-    it moves next.
+    `u`, of shape (rounds, outputs, kernels), is set where a round has a gradient. While an output has
+    no gradient, neither its g nor its c changes: its predictions for the rest of the block are known,
+    and its share of Σ ω c is added when it moves next.
     """
-    g, k_xx, J, p = values.g, values.k_xx, P.shape[1], work.p
+    g, size, J, p, own = values.g, values.size, P.shape[1], work.p, work.own
     norm, alpha = work.scalars[NORM], work.scalars[ALPHA]
     c_sum, c = work.scalars[C_SUM], work.scalars[C]
     z, s, since, known = work.outputs[0], work.outputs[1], work.outputs[2], work.outputs[3]
@@ -252,9 +269,10 @@ def play(values, m, rounds, first, rule, timed, S, coef, u, P, work):
         for j in range(J):
             if known[j] <= k:
                 call_potentials(
-                    rule.potential, norm[j], alpha[j], S.t[0, 0], rule.b, c[j]
+                    rule.potential, norm[j], alpha[j], S.t[0, 0], work.b, c[j]
                 )  # line 4
-                p[j, k] = _lines_5_and_6(c[j], g, j, k)
+                _look_up(g, j, k, own)
+                p[j, k] = _lines_5_and_6(c[j], own)
             P[n, j] += p[j, k]
         tick(S, rounds.r[n], rule.power)
         gradients(rounds, rule, n, P, z, s)
@@ -264,11 +282,12 @@ def play(values, m, rounds, first, rule, timed, S, coef, u, P, work):
                 _settle_sums(c_sum[j], c[j], S.weight[0, 0] - since[j])
                 since[j], known[j] = S.weight[0, 0], 0.0
             elif known[j] <= k:
-                _lines_5_and_6_later(c[j], g, j, k, m, p)
+                _lines_5_and_6_later(c[j], g, j, k, p[j])
                 known[j] = m
             if s[j] != 0.0:
-                _line_8_of_sum(norm[j], alpha[j], c_sum[j], g, k_xx, j, k, s[j], rule.a, u)
-                _move(values, j, k, m, s[j])
+                _look_up(g, j, k, own)
+                _line_8_of_sum(norm[j], alpha[j], c_sum[j], own, size[k], s[j], rule.a, u[k, j])
+                _move(values, j, k, s[j])
     for j in range(J):
         _settle_sums(c_sum[j], c[j], S.weight[0, 0] - since[j])
     _put_back(work.scalars, S)

@@ -79,11 +79,14 @@ CONSTANT, ALONE, PRODUCTS, POWERS = 0, 1, 2, 3
 
 
 class BlockValues(NamedTuple):
-    """g(x) of the support so far for the rows of a block, their own kernel values, and k(x, x)."""
+    """g(x) of the support so far for the rows of a block, their own kernel values, and √k(x, x).
+
+    The last dimension is filled up to whole cache lines.
+    """
 
     g: Array  # (kernels, outputs, rows)
     K: Array  # (kernels, rows, rows)
-    k_xx: Array  # (kernels, rows)
+    size: Array  # (rows, kernels)
 
     @property
     def dtype(self) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._compiled.loops import Desk, learn_dual
+from .._compiled.loops import Desk, block_of, learn_dual
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.tiles import BLOCK, kernel_values, scores
-from .._compiled.types import Array, BlockValues, Rounds, Scalars
+from .._compiled.types import Array, Rounds, Scalars
 from ..kernels import Kernel, precomputed_base
 from .models import Expansion
 from .rule import Chunk, Rule
@@ -167,12 +167,12 @@ class Dual:
         if self.f_0 is not None:
             P += self.f_0.offset + G[:, self.outputs :].sum(axis=0).T
             G = np.ascontiguousarray(G[:, : self.outputs])
-        coef, u = np.zeros((m, self.outputs)), np.zeros((Q, m, self.outputs))
         S = Scalars(*(x.copy() for x in self.S))
         plugs = self.rule.plugs_of_sum(self.outputs, self.rule.shares(self.kernels))
-        learn_dual(
-            BlockValues(G, K, k_xx), rounds, plugs, S, coef, u, P, Desk.of(Q, self.outputs, m)
-        )
+        values, work = block_of(G, K, k_xx), Desk.of(plugs.b, self.outputs, m)
+        coef, share = np.zeros((m, self.outputs)), np.zeros((m, self.outputs, len(work.b)))
+        learn_dual(values, rounds, plugs, S, coef, share, P, work)
+        u = share[:, :, :Q].transpose(2, 0, 1)
         if full:
             self.project(found, coef, u)
         elif (fits := self._room(rounds.order, place, coef)) < m:

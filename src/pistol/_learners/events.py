@@ -35,7 +35,7 @@ from .._compiled.events import (
     B,
     L,
 )
-from .._compiled.loops import Desk, learn_dual
+from .._compiled.loops import Desk, block_of, learn_dual
 from .._compiled.plugs import address
 from .._compiled.rows import Block, manhattan, sq_norms
 from .._compiled.threads import one_blas_thread, workers
@@ -44,7 +44,6 @@ from .._compiled.types import (
     MAX_NORM_SQ,
     MAX_TARGET,
     Array,
-    BlockValues,
     Rounds,
     Scalars,
     read_only,
@@ -240,12 +239,16 @@ class KernelEvents:
                 "the kernel's values are not finite, or so large that sums of them are not"
             )
         k_xx = diagonal(self.kernel, K, x_sq, full)
-        coef, u, P = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros((1, 1))
         S = Scalars(*(scalar.copy() for scalar in learner.S))
         rounds = Rounds.of(np.array([[y]], np.float64), *self._round)
         plugs = rule.plugs_of_sum(1, rule.shares(learner.kernels))
-        values = BlockValues(np.full((1, 1, 1), g_x), K[None], k_xx[None])
-        learn_dual(values, rounds, plugs, S, coef, u, P, Desk.of(1, 1, 1))
+        values, work = (
+            block_of(np.full((1, 1, 1), g_x), K[None], k_xx[None]),
+            Desk.of(plugs.b, 1, 1),
+        )
+        coef, share, P = np.zeros((1, 1)), np.zeros((1, 1, len(work.b))), np.zeros((1, 1))
+        learn_dual(values, rounds, plugs, S, coef, share, P, work)
+        u = share[:, :, :1]
         self._keep(X, x_sq, coef, u, S, features if full else None)
         return float(P[0, 0])
 

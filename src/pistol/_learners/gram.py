@@ -259,7 +259,7 @@ class GramRun:
         self.plugs = rule.plugs_of_sum(outputs, rule.shares(kernels))
         dtype = gram.matrices.dtype
         self.g = np.zeros((len(kernels), outputs, whole(n, dtype)), dtype)
-        self.space = Workspace.of(self.g)
+        self.space = Workspace.of(self.g, self.plugs.b)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
 
     @property
