@@ -70,7 +70,8 @@ class Gram:
         m: int | None = None,
     ) -> None:
         order = np.arange(Z.shape[0]) if rows is None else rows
-        self.learned, self.place = order[:m], np.argsort(order)
+        self.learned, self.place = order[:m], np.empty_like(order)
+        self.place[order] = np.arange(len(order))
         if rows is not None and kernels[0].base is precomputed_base:
             Z = Z[np.ix_(rows[:m], rows)]
         self._compute(Z, kernels, threads, order)
@@ -274,14 +275,14 @@ class GramRun:
         first, places = self._columns(at)
         out = self._out(len(marks), int(places.max(initial=-1)) + 1)
         P, sizes = self._play(V, order, r, ends, marks, first, out)
-        return P, self.start[at] + out.transpose(0, 2, 1)[:, places] * sizes[:, None, None]
+        scores = out.take(places, axis=2).transpose(0, 2, 1)
+        return P, self.start[at] + scores * sizes[:, None, None]
 
     def _play(
         self, V: Array, order: Array, r: Array, ends: Array, marks: Array, first: int, out: Array
     ) -> tuple[Array, Array]:
         """Predictions of these rounds, and what the scores in `out` have to be multiplied by."""
-        P, place = self.start[order], read_only(self.gram.place[order])
-        rounds = Rounds.of(read_only(V[self.gram.learned]), place, r)
+        P, rounds = self.start[order], Rounds.of(V[self.gram.learned], self.gram.place[order], r)
         state = self.plugs, self.S, self.g, self.coef, self.u, P, self.space
         sizes = np.empty(len(marks))
         learn_gram(
