@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -325,11 +326,11 @@ def shuffled_passes(rounds: Rounds, among: Array, seed: tuple[int, ...], numbers
 
     A pass depends on its number: the first is drawn alone, the others from one doubling to the next.
     """
+    drawn = [n for n in numbers if n & (n - 1) == 0 or n == numbers.start]
     orders = list[Array]()
-    for n in numbers:
-        if n & (n - 1) == 0 or not orders:
-            rng = np.random.default_rng(np.array((*seed, n), np.uint32))  # a tuple takes longer
-        orders.append(rng.permutation(among))
-    order = np.concatenate(orders)
+    for n, end in pairwise([*drawn, numbers.stop]):
+        rng = np.random.default_rng(np.array((*seed, n), np.uint32))  # a tuple takes longer
+        orders.append(rng.permuted(among[None].repeat(end - n, axis=0), axis=1))
+    order = np.concatenate(orders, axis=None)
     ends = len(among) * np.arange(1, len(numbers) + 1)
     return Passes(read_only(rounds.rows[order]), read_only(rounds.r[order]), read_only(ends))
