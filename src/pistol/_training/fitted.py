@@ -71,6 +71,7 @@ def _added(curve: Array, before: Array, r: Array, errors: Array) -> Array:
     """The sums of a learning curve with some rounds more; as `before` ascends, each has a range."""
     if not len(before):
         return curve
+    before = np.maximum(before, 0.0)  # a difference of large weights may be slightly less
     first, last = np.floor(POINTS * np.log2(1.0 + before[[0, -1]])).astype(np.int64)
     sums = np.zeros((max(len(curve), last + 1), 2))
     sums[: len(curve)] = curve
