@@ -282,7 +282,8 @@ KERNELS: dict[str, tuple[Callable[..., Array], Callable[..., None], Callable[...
     "precomputed": (precomputed_base, identity, _stored),
 }
 INNER = ("bounded_poly", "exponential")  # parts of sums; users have "poly" and "laplacian"
-NAMES = tuple(name for name in KERNELS if name not in INNER)
+NAMED = {name: of for name, of in KERNELS.items() if name not in INNER}
+NAMES = tuple(NAMED)
 
 
 def get_kernel(
@@ -296,8 +297,7 @@ def get_kernel(
     if callable(kernel):
         base, kernel_map, diagonal = user_base(kernel), identity, _stored
     else:
-        known = KERNELS if kernel in INNER else {name: KERNELS[name] for name in NAMES}
-        base, kernel_map, diagonal = pick(known, "kernel", kernel)
+        base, kernel_map, diagonal = pick(KERNELS if kernel in INNER else NAMED, "kernel", kernel)
         powers = kernel in ("poly", "bounded_poly")  # a negative base has no broken ones
         if powers and degree != int(degree):
             raise ValueError(f"degree must be a whole number; got {degree!r}")

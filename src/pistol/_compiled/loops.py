@@ -31,6 +31,7 @@ from .types import (
     numbers,
     plug,
     plugs,
+    read_only,
     real,
     rounds,
     rows_type,
@@ -151,14 +152,14 @@ class Desk(NamedTuple):
     @classmethod
     def of(cls, b: Array, outputs: int, rounds: int) -> Desk:
         """For blocks of so many rounds."""
-        b = filled_up(b)
+        b = read_only(filled_up(b))
         scalars = np.zeros((4, outputs, len(b)))
         scalars[ALPHA] = 1.0
         p = np.zeros((outputs, whole(rounds, b.dtype)))
         return cls(scalars, b, np.zeros(len(b)), p, np.zeros((4, outputs)))
 
 
-desk = types.NamedTuple((cube, vector, vector, matrix, matrix), Desk)
+desk = types.NamedTuple((cube, numbers, vector, matrix, matrix), Desk)
 NORM, ALPHA, C_SUM, C = 0, 1, 2, 3
 
 

@@ -191,7 +191,7 @@ def loop(
 def read_only(x: Array) -> Array:
     """A read-only view: loops cannot touch a user's data, and one signature takes every array."""
     view = x.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

@@ -50,7 +50,7 @@ def fences_of(X: Array, weight: Array, far_out: float = FAR_OUT) -> Fences:
     gap = np.abs(X.astype(np.float64) - median)
     usual = weight @ (gap == 0) > 0.5 * weight.sum()
     gap = np.where(usual & (gap == 0), np.inf, gap)
-    rank = np.argsort(gap, axis=0, kind="stable")
+    rank = np.argsort(gap, axis=0)
     gap = np.take_along_axis(gap, rank, axis=0)
     share = np.cumsum(weight[rank] * np.isfinite(gap), axis=0)
     at = (share >= TYPICAL * share[-1]).argmax(axis=0)

@@ -29,6 +29,7 @@ from .scaling import GRAIN, plain
 RAMPS = 8  # beside a feature, at most
 HALF = 0.5  # the share of the variance of a feature that is given to its ramps
 KNOTS = 64  # between which ranks are on straight lines
+GRID = np.linspace(0.0, 1.0, KNOTS + 1)
 # Centres of ramps are multiples of 1 / CENTRES. Ramps are multiples of 1 / GRAIN, so their means are
 # often halfway between two of these, where the order of the rows would tell which one is nearer.
 CENTRES = 2.0**20
@@ -103,12 +104,6 @@ class Stepped:
         return self
 
 
-def _ramps(z: Array, values: Array, places: Array) -> Array:
-    """The ramps of a feature, one column each; the same for values in float32 and in float64."""
-    place = np.interp(z.astype(np.float32), values, places)
-    return np.clip(place[:, None] - np.arange(_count(places)), 0.0, 1.0)
-
-
 def _count(places: Array) -> int:
     return round(float(places[-1]))
 
@@ -127,18 +122,18 @@ def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
         return None
     some = np.flatnonzero(scaler.varies & _has_several(Z))
     places = {int(i): _knots(np.ascontiguousarray(Z[:, i]), weight) for i in some}
-    ramps = sum(_count(found) for _, found in places.values())
-    if not 0 < ramps <= most - Z.shape[1]:
+    counts = [_count(found) for _, found in places.values()]
+    if not 0 < sum(counts) <= most - Z.shape[1]:
         return None
-    share, centers, sizes = weight / weight.sum(), [], []
-    for i, found in places.items():
-        own = _ramps(Z[:, i], *found)
-        center = np.rint(share @ own * CENTRES) / CENTRES
-        total = float((share @ np.square(own - center)).sum())
-        spread = float(share @ np.square(Z[:, i] - share @ Z[:, i]))
-        centers.append(center)
-        sizes.append(np.full(len(center), plain(np.sqrt(HALF * spread / total))))
-    return Stepped(scaler, places, *map(read_only, map(np.concatenate, (centers, sizes))))
+    bare = Stepped(scaler, places, np.zeros(sum(counts)), np.ones(sum(counts)))
+    ramps = bare.extended(Z.astype(np.float64, copy=False))[:, Z.shape[1] :]
+    share, own = weight / weight.sum(), Z[:, some]
+    center = np.rint(share @ ramps * CENTRES) / CENTRES
+    ramps -= center
+    total = np.add.reduceat(share @ np.square(ramps, out=ramps), _starts(counts)[:-1])
+    spread = share @ np.square(own - share @ own)
+    size = np.repeat(plain(np.sqrt(HALF * spread / total)), counts)
+    return Stepped(scaler, places, read_only(center), read_only(size))
 
 
 def _has_several(Z: Array) -> Array:
@@ -156,10 +151,9 @@ def _knots(z: Array, weight: Array) -> tuple[Array, Array]:
     share = np.bincount(at, weight) / weight.sum()
     middle = np.cumsum(share) - 0.5 * share
     rank = (middle - middle[0]) / (middle[-1] - middle[0])
-    grid = np.linspace(0.0, 1.0, KNOTS + 1)
-    above = np.searchsorted(rank, grid - ROUNDING)
-    below = np.searchsorted(rank, grid + ROUNDING, side="right") - 1
-    kept = np.union1d(above, below)  # the same if the feature is multiplied by -1
+    kept = np.zeros(len(values), bool)  # the same if the feature is multiplied by -1
+    kept[np.searchsorted(rank, GRID - ROUNDING)] = True
+    kept[np.searchsorted(rank, GRID + ROUNDING, side="right") - 1] = True
     places = np.rint(RAMPS * rank[kept] * GRAIN) / GRAIN
     return read_only(values[kept]), read_only(places)
 

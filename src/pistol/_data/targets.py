@@ -231,7 +231,7 @@ SCALINGS: dict[str, tuple[Scaling, Scaling]] = {
 
 def weighted_quantile(Y: Array, weight: Array, q: float) -> Array:
     """The smallest value of every output that a share q of the weight does not exceed."""
-    rank = np.argsort(Y, axis=0, kind="stable")
+    rank = np.argsort(Y, axis=0)  # equal values may come in any order
     share = np.cumsum(weight[rank], axis=0)
     at = (share >= q * share[-1]).argmax(axis=0)
     return np.take_along_axis(Y, rank, axis=0)[at, np.arange(Y.shape[1])]

@@ -71,7 +71,8 @@ class Gram:
         m: int | None = None,
     ) -> None:
         order = np.arange(Z.shape[0]) if rows is None else rows
-        self.learned, self.place = order[:m], np.argsort(order)
+        self.learned, self.place = order[:m], np.empty_like(order)
+        self.place[order] = np.arange(len(order))
         if rows is not None and kernels[0].base is precomputed_base:
             Z = Z[np.ix_(rows[:m], rows)]
         self._compute(Z, kernels, threads, order)
@@ -252,8 +253,7 @@ class GramRun:
     ) -> None:
         self.max_support = max_support
         self.gram, self.kernels, self.rule = gram, kernels, rule
-        self.start = np.zeros((Z.shape[0], outputs)) if start is None else start
-        self.Z, self.ids, self.n_jobs = Z, ids, n_jobs
+        self.Z, self.ids, self.n_jobs, self.start = Z, ids, n_jobs, start
         self.values, n = gram.values(kernels), len(gram.learned)
         self.S = rule.scalars(len(kernels), outputs)
         self.plugs = rule.plugs_of_sum(outputs, rule.shares(kernels))
@@ -281,20 +281,25 @@ class GramRun:
         first, places = self._columns(at)
         out = self._out(len(marks), int(places.max(initial=-1)) + 1)
         P, sizes = self._play(V, order, r, ends, marks, first, out)
-        return P, self.start[at] + out.transpose(0, 2, 1)[:, places] * sizes[:, None, None]
+        scores = out.take(places, axis=2).transpose(0, 2, 1)
+        return P, self._started(at) + scores * sizes[:, None, None]
 
     def _play(
         self, V: Array, order: Array, r: Array, ends: Array, marks: Array, first: int, out: Array
     ) -> tuple[Array, Array]:
         """Predictions of these rounds, and what the scores in `out` have to be multiplied by."""
-        P, place = self.start[order], read_only(self.gram.place[order])
-        rounds = Rounds.of(read_only(V[self.gram.learned]), place, r)
+        rounds = Rounds.of(V[self.gram.learned], self.gram.place[order], r)
+        P, sizes = self._started(order), np.empty(len(marks))
         state = self.plugs, self.S, self.g, self.coef, self.u, P, self.space
-        sizes = np.empty(len(marks))
         learn_gram(
             self.values, rounds, read_only(ends), *state, read_only(marks), first, out, sizes
         )
         return P, sizes
+
+    def _started(self, rows: Array) -> Array:
+        """Values of the start at some rows; zeros without one."""
+        shape = len(rows), self.coef.shape[1]
+        return np.zeros(shape) if self.start is None else self.start[rows]
 
     def _out(self, marks: int, columns: int) -> Array:
         """Room for scores."""
@@ -319,7 +324,7 @@ class GramRun:
         (out,) = self._out(1, int(places.max(initial=-1)) + 1)
         c, total = self.rule.multipliers(self.S, self.rule.shares(self.kernels))
         size = expand_gram(self.values, c, total, self.coef, self.u, first, self.space.room, out)
-        return self.start[at] + out.T[places] * size
+        return self._started(at) + out.T[places] * size
 
     def expansion(self) -> Expansion:
         """f̄ so far as a function of scaled rows."""

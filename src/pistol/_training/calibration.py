@@ -15,17 +15,17 @@ from .._compiled.types import Array
 
 def log_loss(scores: Array, codes: Array, weight: Array) -> Callable[[float], float]:
     """The mean of -log P of the true classes, as a function of T."""
-    logits = np.ascontiguousarray(two_sided(scores).T)  # sums over classes are sums of lines
-    behind = logits - logits[codes, np.arange(len(codes))]  # the true class, by so much
-    most = behind.max(axis=0)
-    behind -= most
     share = weight / max(weight.sum(), 1e-300)
+    if scores.shape[1] == 1:
+        behind = -np.abs(scores[:, 0])  # the other class, the less likely one
+        sure = float(share @ np.where((scores[:, 0] > 0) == codes, 0.0, -behind))
+        return lambda T: T * sure + float(share @ np.log(1.0 + np.exp(T * behind)))
+    logits = np.array(scores.T, order="C")  # sums over classes are sums of lines
+    logits -= logits[codes, np.arange(len(codes))]
+    most = logits.max(axis=0)  # before the true class, by so much
+    logits -= most
     sure = float(share @ most)
-
-    def loss(T: float) -> float:
-        return T * sure + float(share @ np.log(np.exp(T * behind).sum(axis=0)))
-
-    return loss
+    return lambda T: T * sure + float(share @ np.log(np.exp(T * logits).sum(axis=0)))
 
 
 def least(loss: Callable[[float], float], points: Array) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -72,13 +71,14 @@ def _added(curve: Array, before: Array, r: Array, errors: Array) -> Array:
     """The sums of a learning curve with some rounds more; as `before` ascends, each has a range."""
     if not len(before):
         return curve
+    before = np.maximum(before, 0.0)  # a difference of large weights may be slightly less
     first, last = np.floor(POINTS * np.log2(1.0 + before[[0, -1]])).astype(np.int64)
     sums = np.zeros((max(len(curve), last + 1), 2))
     sums[: len(curve)] = curve
     ends = 2.0 ** (np.arange(first + 1, last + 1) / POINTS) - 1.0
-    cuts = [0, *np.searchsorted(before, ends).tolist(), len(before)]
-    for place, (lo, hi) in enumerate(pairwise(cuts), first):
-        sums[place] += r[lo:hi].sum(), r[lo:hi] @ errors[lo:hi]
+    place = first + np.searchsorted(ends, before, side="right")
+    for column, values in zip(sums.T, (r, r * errors), strict=True):
+        column += np.bincount(place, values, len(sums))
     return sums
 
 

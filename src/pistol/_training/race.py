@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -135,7 +136,7 @@ class Racer:
     held_out: Array = field(default_factory=lambda: np.empty(0))  # scores of held-out rounds then
     kept: Any = None  # what the first fold had learned then, where somebody may ask for it
     marks: list[int] = field(default_factory=list)  # passes after which it was judged
-    scores: list[list[Array]] = field(default_factory=list)  # then, of each fold so far
+    scores: list[Array] = field(default_factory=list)  # then, of each fold so far
     snapshots: list[Any] = field(default_factory=list)  # then, of the first fold
     first: list[Chunk] = field(default_factory=list)  # first passes, one per fold
     idle: int = 0  # doublings that brought nothing
@@ -229,16 +230,17 @@ class Contest(NamedTuple):
         tasks = [(racer.runs[i], i, racer.done, marks) for racer, marks in racers for i in folds]
         results = iter(self._run(tasks))
         for racer, marks in racers:
-            new = [next(results) for _ in folds]
-            if not racer.marks:
-                racer.first, racer.scores = [fold.first for fold in new], [[] for _ in folds]
-            for scores, fold in zip(racer.scores, new, strict=True):
-                scores += list(fold.scores)
+            new, known = [next(results) for _ in folds], len(racer.marks)
+            scores = [fold.scores for fold in new]
+            if known:
+                pairs = zip(racer.scores, scores, strict=True)
+                racer.scores = [np.concatenate(pair) for pair in pairs]
+            else:
+                racer.first, racer.scores = [fold.first for fold in new], scores
             racer.still = not any(fold.moved for fold in new)
-            for mark in marks:
-                racer.marks.append(mark)
-                racer.snapshots.append(new[0].kept)
-                self._judge(racer, len(racer.marks) - 1)
+            racer.marks += marks
+            racer.snapshots += [new[0].kept] * len(marks)
+            self._judge(racer, known)
 
     def catch_up(self, racers: Sequence[Racer]) -> None:
         """Let candidates learn as much on the other folds as on the first; they are judged anew."""
@@ -250,35 +252,35 @@ class Contest(NamedTuple):
         for racer, own in pairs:
             new = [next(results) for _ in own]
             racer.first += [fold.first for fold in new]
-            racer.scores += [list(fold.scores) for fold in new]
+            racer.scores += [fold.scores for fold in new]
             racer.still &= not any(fold.moved for fold in new)
             racer.best, racer.idle = np.inf, 0
-            for at in range(len(racer.marks)):
-                self._judge(racer, at)
+            self._judge(racer, 0)
 
     def _run(self, tasks: Sequence[tuple[Run, int, int, list[int]]]) -> list[_Learned]:
         return self.threads.run([partial(_learned, self, *task) for task in tasks])
 
     def least(self, racer: Racer) -> float:
         """The least loss of a candidate on the folds of this contest, of which it may have had more."""
-        return min(self.loss(self._scores(racer, at)) for at in range(len(racer.marks)))
+        return min(self.loss(scores) for scores in self._scores(racer, 0))
 
-    def _scores(self, racer: Racer, at: int) -> Array:
-        """Scores of held-out rounds at one of the marks; zero where no fold holds a round out."""
-        scores = np.zeros((len(self.folds.fold), racer.scores[0][at].shape[1]))
+    def _scores(self, racer: Racer, first: int) -> Array:
+        """Scores of held-out rounds from one of the marks on; zero where no fold holds a round out."""
+        marks, _, outputs = racer.scores[0].shape
+        scores = np.zeros((marks - first, len(self.folds.fold), outputs))
         for rounds, by_fold in zip(self.folds.held_out, racer.scores, strict=False):
-            scores[rounds] = by_fold[at]
+            scores[:, rounds] = by_fold[first:]
         return scores
 
-    def _judge(self, racer: Racer, at: int) -> None:
-        """Note how a candidate does at one of its marks."""
-        scores, mark = self._scores(racer, at), racer.marks[at]
-        value = self.loss(scores)
-        gain = GAIN if mark < LATE else LATE_GAIN
-        racer.idle = 0 if value < (1 - gain) * racer.best else racer.idle + 1
-        if value < racer.best:
-            racer.best, racer.passes, racer.held_out = value, mark, scores
-            racer.kept = racer.snapshots[at]
+    def _judge(self, racer: Racer, first: int) -> None:
+        """Note how a candidate does from one of its marks on."""
+        for at, scores in enumerate(self._scores(racer, first), first):
+            value, mark = self.loss(scores), racer.marks[at]
+            gain = GAIN if mark < LATE else LATE_GAIN
+            racer.idle = 0 if value < (1 - gain) * racer.best else racer.idle + 1
+            if value < racer.best:
+                racer.best, racer.passes, racer.held_out = value, mark, scores
+                racer.kept = racer.snapshots[at]
 
 
 def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Racer]:
@@ -324,11 +326,11 @@ def shuffled_passes(rounds: Rounds, among: Array, seed: tuple[int, ...], numbers
 
     A pass depends on its number: the first is drawn alone, the others from one doubling to the next.
     """
+    drawn = [n for n in numbers if n & (n - 1) == 0 or n == numbers.start]
     orders = list[Array]()
-    for n in numbers:
-        if n & (n - 1) == 0 or not orders:
-            rng = np.random.default_rng((*seed, n))
-        orders.append(rng.permutation(among))
-    order = np.concatenate(orders)
+    for n, end in pairwise([*drawn, numbers.stop]):
+        rng = np.random.default_rng(np.array((*seed, n), np.uint32))  # a tuple takes longer
+        orders.append(rng.permuted(among[None].repeat(end - n, axis=0), axis=1))
+    order = np.concatenate(orders, axis=None)
     ends = len(among) * np.arange(1, len(numbers) + 1)
     return Passes(read_only(rounds.rows[order]), read_only(rounds.r[order]), read_only(ends))

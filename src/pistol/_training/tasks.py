@@ -135,11 +135,11 @@ class Classification:
 
     def held_out_loss(self, V: Array, r: Array, rule: Rule) -> Callable[[Array], float]:
         """The share of errors plus a fifth of the log-loss, which is less coarse."""
-        codes, total = _codes(V), max(r.sum(), 1e-300)
+        codes, total, targets = _codes(V), max(r.sum(), 1e-300), unscaled(V.shape[1])
 
         def loss(scores: Array) -> float:
             likely = least(log_loss(scores, codes, r), TEMPERATURES)
-            wrong = self.errors(scores, V, unscaled(V.shape[1]))
+            wrong = self.errors(scores, V, targets)
             return float(r @ wrong) / total + 0.2 * likely
 
         return loss
