@@ -23,6 +23,7 @@ GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
 LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
 SURVIVORS = {2: 3, 4: 2, 16: 1}  # after so many passes, and later, only so many of the best go on
+NEAR = 0.1  # by so much a loss on few folds may be larger than the least for the others to follow
 
 
 class Run(Protocol):
@@ -211,6 +212,31 @@ class Contest(NamedTuple):
             racing = [_going_on(*race, most, least) for race in zip(racing, marks, strict=True)]
             yield [min(racers, key=lambda racer: racer.best) for racers in several]
 
+    def longer(self, racers: list[Racer], most: int) -> Iterator[Racer]:
+        """Let the best learn on and yield the best of all after each doubling of the passes.
+
+        The last doubling brings nothing, so a few folds have a look at each of them first. The other
+        folds follow if it lowers the loss of these few.
+        """
+        if self.few is None:
+            yield from self.race(racers, most)
+            return
+        mark = max(racer.done for racer in racers)
+        while racing := _going_on(racers, mark, most, 0):
+            mark *= 2
+            self.catch_up(self.few.improved(racing, mark))
+            yield min(racers, key=lambda racer: racer.best)
+
+    def improved(self, racers: list[Racer], mark: int) -> list[Racer]:
+        """Let candidates learn so many passes in all; those that this makes better, and good enough."""
+        before = [self.loss(self._scores(racer, -1)) for racer in racers]
+        self._learn([(racer, [mark]) for racer in racers])
+        after = [self.loss(self._scores(racer, -1)) for racer in racers]
+        good = [i for i in within(NEAR, after) if after[i] < before[i]]
+        for i in set(range(len(racers))) - set(good):
+            racers[i].idle += 1
+        return [racers[i] for i in good]
+
     def steps(self, racers: list[Racer], mark: int, most: int, least: int) -> list[int]:
         """Doublings of the passes after `mark`, up to the next one that may end somebody's race.
 
@@ -225,6 +251,13 @@ class Contest(NamedTuple):
 
     def go_on(self, racers: Sequence[tuple[Racer, list[int]]]) -> None:
         """Let candidates learn on, and note how they do after each of these numbers of passes."""
+        self._learn(racers)
+        for racer, marks in racers:
+            for at in range(len(racer.marks) - len(marks), len(racer.marks)):
+                self._judge(racer, at)
+
+    def _learn(self, racers: Sequence[tuple[Racer, list[int]]]) -> None:
+        """Let candidates learn on; they are not judged."""
         folds = range(self.folds.k)
         tasks = [(racer.runs[i], i, racer.done, marks) for racer, marks in racers for i in folds]
         results = iter(self._run(tasks))
@@ -232,26 +265,31 @@ class Contest(NamedTuple):
             new = [next(results) for _ in folds]
             if not racer.marks:
                 racer.first, racer.scores = [fold.first for fold in new], [[] for _ in folds]
-            for scores, fold in zip(racer.scores, new, strict=True):
+            for scores, fold in zip(racer.scores, new, strict=False):
                 scores += list(fold.scores)
             racer.still = not any(fold.moved for fold in new)
-            for mark in marks:
-                racer.marks.append(mark)
-                racer.snapshots.append(new[0].kept)
-                self._judge(racer, len(racer.marks) - 1)
+            racer.marks += marks
+            racer.snapshots += [new[0].kept] * len(marks)
 
     def catch_up(self, racers: Sequence[Racer]) -> None:
         """Let candidates learn as much on the other folds as on the first; they are judged anew."""
-        behind = [range(len(racer.scores), self.folds.k) for racer in racers]
-        pairs = list(zip(racers, behind, strict=True))
-        results = iter(
-            self._run([(racer.runs[i], i, 0, racer.marks) for racer, own in pairs for i in own])
-        )
-        for racer, own in pairs:
-            new = [next(results) for _ in own]
-            racer.first += [fold.first for fold in new]
-            racer.scores += [list(fold.scores) for fold in new]
-            racer.still &= not any(fold.moved for fold in new)
+        for racer in racers:
+            racer.scores += [[] for _ in range(len(racer.scores), self.folds.k)]
+        behind = [
+            (racer, i, len(scores))
+            for racer in racers
+            for i, scores in enumerate(racer.scores)
+            if len(scores) < len(racer.marks)
+        ]
+        tasks = [
+            (racer.runs[i], i, racer.marks[at - 1] if at else 0, racer.marks[at:])
+            for racer, i, at in behind
+        ]
+        for (racer, i, at), new in zip(behind, self._run(tasks), strict=True):
+            racer.first += [new.first] if at == 0 else []
+            racer.scores[i] += list(new.scores)
+            racer.still &= not new.moved
+        for racer in racers:
             racer.best, racer.idle = np.inf, 0
             for at in range(len(racer.marks)):
                 self._judge(racer, at)
@@ -290,6 +328,12 @@ def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Rac
     ]
     most_left = [left for passes, left in SURVIVORS.items() if passes <= mark]
     return sorted(racing, key=lambda racer: racer.best)[: min(most_left, default=None)]
+
+
+def within(share: float, losses: list[float]) -> list[int]:
+    """Which losses are larger than the least by this share at most."""
+    least = min(losses)
+    return [i for i, loss in enumerate(losses) if loss <= least + share * abs(least)]
 
 
 class _Learned(NamedTuple):
