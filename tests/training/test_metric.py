@@ -199,9 +199,3 @@ def test_the_scout_looks_for_metrics_alone_and_the_others_join_it_where_it_did_b
     least = min(alone, key=lambda level: level.best.best)
     assert all(level.scaler is least.scaler for level in joined)
     assert all(level.weights is least.weights for level in joined)
-
-
-def test_losses_within_a_share_of_the_least():
-    assert metric._within(0.1, [1.0, 1.05, 1.2]) == [0, 1]
-    assert metric._within(0.1, [-1.0, -0.95, -0.8]) == [0, 1]
-    assert metric._within(0.0, [2.0, 2.0]) == [0, 1]

@@ -12,12 +12,14 @@ from pistol._compiled.types import read_only
 from pistol._data.ordering import Rounds
 from pistol._learners import step_by_step
 from pistol._training.race import (
+    NEAR,
     SURVIVORS,
     Contest,
     Folds,
     Racer,
     assign_folds,
     shuffled_passes,
+    within,
 )
 
 few = settings(max_examples=10, deadline=None)
@@ -193,6 +195,12 @@ def run():
     return go
 
 
+def test_losses_within_a_share_of_the_least():
+    assert within(0.1, [1.0, 1.05, 1.2]) == [0, 1]
+    assert within(0.1, [-1.0, -0.95, -0.8]) == [0, 1]
+    assert within(0.0, [2.0, 2.0]) == [0, 1]
+
+
 def test_the_best_candidate_wins(run):
     *_, best = run((lambda p: 1.0,), (lambda p: 0.5,), (lambda p: 0.7,))[0]
     assert (best.number, best.best, best.passes) == (1, 0.5, 1)
@@ -239,6 +247,49 @@ def test_a_candidate_can_go_on_where_its_race_ended(run):
             (16, 16),
         ]
     assert {fake.passes for fake in racer.runs} == {16}
+
+
+@pytest.fixture
+def longer():
+    """Candidates after eight passes and after more of them, with a look on few folds or without."""
+
+    def go(*errors, look=True):
+        rounds = Rounds(read_only(np.arange(N)), read_only(np.ones(N)))
+        folds = Folds(rounds, assign_folds(rounds.rows, np.zeros(N, int), rounds.r, 1 / K), K, 0)
+        racers = [Racer(i, [Fake(i, error) for _ in range(K)]) for i, error in enumerate(errors)]
+        with workers(1) as threads:
+            mean = lambda P: float(P.mean())  # noqa: E731
+            contest = Contest(np.zeros((N, 1)), folds, mean, threads, watched=True)
+            contest.go_on([(racer, [1, 2, 4, 8]) for racer in racers])
+            few = contest._replace(folds=folds.first()) if look else None
+            *_, best = contest._replace(few=few).longer(racers, 64)
+        return best, [[run.passes for run in racer.runs] for racer in racers]
+
+    return go
+
+
+def test_few_folds_have_a_look_at_the_next_doubling(longer):
+    """The others learn what helps, and are spared what does not."""
+    best, passes = longer(lambda p: abs(p - 16) + 1.0)
+    assert passes == [[32, 16, 16]]
+    assert (best.passes, best.best, len(best.held_out)) == (16, 1.0, N)
+    assert best.learner() == (0, 16)
+    assert [len(chunk.rows) for chunk in best.first] == [N - N // K] * K
+
+
+def test_the_other_folds_learn_only_what_is_near_the_best(longer):
+    for behind, others in ((NEAR - 0.01, 16), (NEAR + 0.01, 8)):
+        _, passes = longer(lambda p: 1.0 / p, lambda p, by=behind: (1.0 + by) / p)
+        assert passes == [[64] * K, [16, others, others]]
+
+
+def test_a_look_changes_nothing_where_passes_help(longer):
+    (ours, passes), (theirs, _) = (longer(lambda p: 1.0 / p, look=look) for look in (True, False))
+    for name in ("best", "passes", "marks", "snapshots", "idle", "still"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    assert_array_equal(ours.scores, theirs.scores)
+    assert_array_equal(ours.held_out, theirs.held_out)
+    assert passes == [[64] * K]
 
 
 def test_a_race_can_be_stopped_after_any_doubling(run):

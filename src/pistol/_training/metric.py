@@ -22,12 +22,12 @@ from .._data.ordering import Rounds
 from .._learners.gradients import mean_squares
 from .families import Data
 from .fitted import Window
-from .race import Contest, Folds, Racer
+from .race import Contest, Folds, Racer, within
 from .ways import SHORT, Level, Ways
 
 FOLDS = 3  # of the race on recent rows of a stream
 # After so many metrics a scaling drops out if its loss is larger than the least by this share.
-BEHIND = (0.5, 0.05, 0.02)
+BEHIND = (0.2, 0.05, 0.02)
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LATER_GAIN = 0.04  # a later metric has to bring this much: it weights fewer features
 LOOK_GAIN = 0.02  # and at least this much on few folds, for the others to look at it, too
@@ -73,7 +73,7 @@ def _scouted(ways: Ways) -> Iterator[list[Way]]:
         del plain  # kernel values that are not the best any more make room for others
     for number in range(first, ways.metrics):
         share = BEHIND[min(number, len(BEHIND) - 1)]
-        near = _within(share, [way.loss for way in found])
+        near = within(share, [way.loss for way in found])
         going = [i for i in near if found[i].promising]
         if not going:
             return
@@ -85,11 +85,11 @@ def _looked_at(ways: Ways, few: Ways) -> list[Way]:
     """The scalings in which the scout is good with a metric or without, on few folds; on all folds."""
     *_, plain = few.scouts()
     found = [_way(level) for level in plain]
-    going = _within(BEHIND[0], [way.loss for way in found])
+    going = within(BEHIND[0], [way.loss for way in found])
     tried = dict(zip(going, _in_new_metrics(few, [found[i] for i in going]), strict=True))
     for i, level in tried.items():
         found[i] = _tried(found[i], level, 0)
-    near = [i for i in _within(BEHIND[1], [way.loss for way in found]) if i in tried]
+    near = [i for i in within(BEHIND[1], [way.loss for way in found]) if i in tried]
     plain, last = [plain[i] for i in near], [tried[i] for i in near]
     del found, tried  # kernel values of those that drop out are not needed any more
     ways.extend([(level, level.racers) for level in plain])
@@ -172,12 +172,6 @@ def _tried(way: Way, level: Level, number: int) -> Way:
     if taken:
         return Way(level, scout.best, scout, level.weights, promising)
     return way._replace(scout=scout, weights=level.weights, promising=promising)
-
-
-def _within(share: float, losses: list[float]) -> list[int]:
-    """Which losses are larger than the least by this share at most."""
-    least = min(losses)
-    return [i for i, loss in enumerate(losses) if loss <= least + share * abs(least)]
 
 
 def _loss(level: Level) -> float:

@@ -24,6 +24,7 @@ GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
 LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
 EARLY = 8  # up to so many passes a doubling that brings nothing is followed by another
 SURVIVORS = {2: 3, 4: 2, 16: 1}  # after so many passes, and later, only so many of the best go on
+NEAR = 0.1  # by so much a loss on few folds may be larger than the least for the others to follow
 
 
 class Run(Protocol):
@@ -152,6 +153,10 @@ class Racer:
         """Whether more passes may bring more."""
         return not self.still and self.idle < (2 if self.done <= EARLY else 1)
 
+    def judged(self, fold: int) -> int:
+        """At how many of its marks there are scores of a fold."""
+        return len(self.scores[fold]) if fold < len(self.scores) else 0
+
     def learner(self) -> Learner:
         """What the first fold had learned when the candidate did best."""
         return self.runs[0].learner(self.kept)
@@ -212,6 +217,31 @@ class Contest(NamedTuple):
             racing = [_going_on(*race, most, least) for race in zip(racing, marks, strict=True)]
             yield [min(racers, key=lambda racer: racer.best) for racers in several]
 
+    def longer(self, racers: list[Racer], most: int) -> Iterator[Racer]:
+        """Let the best learn on and yield the best of all after each doubling of the passes.
+
+        The last doubling brings nothing, so a few folds have a look at each of them first. The other
+        folds follow if it lowers the loss of these few.
+        """
+        if self.few is None:
+            yield from self.race(racers, most)
+            return
+        mark = max(racer.done for racer in racers)
+        while racing := _going_on(racers, mark, most, 0):
+            mark *= 2
+            self.catch_up(self.few.improved(racing, mark))
+            yield min(racers, key=lambda racer: racer.best)
+
+    def improved(self, racers: list[Racer], mark: int) -> list[Racer]:
+        """Let candidates learn so many passes in all; those that this makes better, and good enough."""
+        before = [self._last_loss(racer) for racer in racers]
+        self._learn([(racer, [mark]) for racer in racers])
+        after = [self._last_loss(racer) for racer in racers]
+        good = [i for i in within(NEAR, after) if after[i] < before[i]]
+        for i in set(range(len(racers))) - set(good):
+            racers[i].idle += 1
+        return [racers[i] for i in good]
+
     def steps(self, racers: list[Racer], mark: int, most: int, least: int) -> list[int]:
         """Doublings of the passes after `mark`, up to the next one that may end somebody's race.
 
@@ -226,39 +256,53 @@ class Contest(NamedTuple):
 
     def go_on(self, racers: Sequence[tuple[Racer, list[int]]]) -> None:
         """Let candidates learn on, and note how they do after each of these numbers of passes."""
+        self._learn(racers)
+        for racer, marks in racers:
+            self._judge(racer, len(racer.marks) - len(marks))
+
+    def _learn(self, racers: Sequence[tuple[Racer, list[int]]]) -> None:
+        """Let candidates learn on; they are not judged."""
         folds = range(self.folds.k)
         tasks = [(racer.runs[i], i, racer.done, marks) for racer, marks in racers for i in folds]
         results = iter(self._run(tasks))
         for racer, marks in racers:
-            new, known = [next(results) for _ in folds], len(racer.marks)
-            scores = [fold.scores for fold in new]
-            if known:
-                pairs = zip(racer.scores, scores, strict=True)
-                racer.scores = [np.concatenate(pair) for pair in pairs]
-            else:
-                racer.first, racer.scores = [fold.first for fold in new], scores
+            new = [next(results) for _ in folds]
+            for i, fold in enumerate(new):
+                self._append(racer, i, fold)
             racer.still = not any(fold.moved for fold in new)
             racer.marks += marks
             racer.snapshots += [new[0].kept] * len(marks)
-            self._judge(racer, known)
 
     def catch_up(self, racers: Sequence[Racer]) -> None:
         """Let candidates learn as much on the other folds as on the first; they are judged anew."""
-        behind = [range(len(racer.scores), self.folds.k) for racer in racers]
-        pairs = list(zip(racers, behind, strict=True))
-        results = iter(
-            self._run([(racer.runs[i], i, 0, racer.marks) for racer, own in pairs for i in own])
-        )
-        for racer, own in pairs:
-            new = [next(results) for _ in own]
-            racer.first += [fold.first for fold in new]
-            racer.scores += [fold.scores for fold in new]
-            racer.still &= not any(fold.moved for fold in new)
+        places = [(racer, i, racer.judged(i)) for racer in racers for i in range(self.folds.k)]
+        behind = [(racer, i, at) for racer, i, at in places if at < len(racer.marks)]
+        tasks = [
+            (racer.runs[i], i, racer.marks[at - 1] if at else 0, racer.marks[at:])
+            for racer, i, at in behind
+        ]
+        for (racer, i, _), new in zip(behind, self._run(tasks), strict=True):
+            self._append(racer, i, new)
+            racer.still &= not new.moved
+        for racer in racers:
             racer.best, racer.idle = np.inf, 0
             self._judge(racer, 0)
 
+    @staticmethod
+    def _append(racer: Racer, i: int, new: _Learned) -> None:
+        """Note what fold i has learned after what it had learned before."""
+        if i == len(racer.scores):
+            racer.first.append(new.first)
+            racer.scores.append(new.scores)
+        else:
+            racer.scores[i] = np.concatenate([racer.scores[i], new.scores])
+
     def _run(self, tasks: Sequence[tuple[Run, int, int, list[int]]]) -> list[_Learned]:
         return self.threads.run([partial(_learned, self, *task) for task in tasks])
+
+    def _last_loss(self, racer: Racer) -> float:
+        """The loss of a candidate at its last mark."""
+        return self.loss(self._scores(racer, len(racer.marks) - 1)[0])
 
     def least(self, racer: Racer) -> float:
         """The least loss of a candidate on the folds of this contest, of which it may have had more."""
@@ -292,6 +336,12 @@ def _going_on(racers: list[Racer], mark: int, most: int, least: int) -> list[Rac
     ]
     most_left = [left for passes, left in SURVIVORS.items() if passes <= mark]
     return sorted(racing, key=lambda racer: racer.best)[: min(most_left, default=None)]
+
+
+def within(share: float, losses: list[float]) -> list[int]:
+    """Which losses are larger than the least by this share at most."""
+    least = min(losses)
+    return [i for i, loss in enumerate(losses) if loss <= least + share * abs(least)]
 
 
 class _Learned(NamedTuple):

@@ -167,8 +167,8 @@ class Ways(NamedTuple):
         )
 
     def longer(self, level: Level) -> Iterator[Level]:
-        """More passes."""
-        for leader in self.contest.race(level.racers, self.most):
+        """More passes of the best."""
+        for leader in self.contest.longer(level.racers, self.most):
             yield level._replace(best=leader)
 
 
