@@ -16,7 +16,8 @@ from pistol._data.scaling import Unscaled
 from pistol._data.steps import Stepped
 from pistol._learners import Rule
 from pistol._training import batch, families, kernel_family, metric
-from pistol._training.race import Contest, Folds
+from pistol._training.folds import Folds
+from pistol._training.race import Contest
 from pistol._training.ways import JOINING, Ways
 from pistol.losses import REGRESSION_LOSSES
 

@@ -11,14 +11,12 @@ from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
 from pistol._data.ordering import Rounds
 from pistol._learners import step_by_step
+from pistol._training.folds import Folds, assign_folds, shuffled_passes
 from pistol._training.race import (
     NEAR,
     SURVIVORS,
     Contest,
-    Folds,
     Racer,
-    assign_folds,
-    shuffled_passes,
     within,
 )
 

@@ -139,8 +139,8 @@ def block_of(g: Array, K: Array, k_xx: Array) -> BlockValues:
 class Desk(NamedTuple):
     """What `play` works with; the content does not matter, but for b.
 
-    Numbers of all kernels stand side by side, filled up to whole vectors, so that they are computed at
-    once. A kernel that fills up has b = 0, so c = 0.
+    Numbers of all kernels stand side by side, so that they are computed at once. Kernels whose g stays
+    zero fill them up to whole vectors.
     """
 
     scalars: Array  # ‖g‖², α, Σ ω c and c, of shape (4, outputs, kernels)
@@ -152,11 +152,12 @@ class Desk(NamedTuple):
     @classmethod
     def of(cls, b: Array, outputs: int, rounds: int) -> Desk:
         """For blocks of so many rounds."""
-        b = read_only(filled_up(b))
-        scalars = np.zeros((4, outputs, len(b)))
-        scalars[ALPHA] = 1.0
+        own = np.zeros(whole(len(b), b.dtype))
+        numbers = np.full_like(own, b[-1])
+        numbers[: len(b)] = b
+        scalars = np.ones((4, outputs, len(own)))
         p = np.zeros((outputs, whole(rounds, b.dtype)))
-        return cls(scalars, b, np.zeros(len(b)), p, np.zeros((4, outputs)))
+        return cls(scalars, read_only(numbers), own, p, np.zeros((4, outputs)))
 
 
 desk = types.NamedTuple((cube, numbers, vector, matrix, matrix), Desk)
@@ -235,7 +236,7 @@ def _line_8_of_sum(norm, alpha, c_sum, own, size, s, a, u):
         g_x, root, before = load(own, q), load(size, q), load(norm, q)
         store(u, q, every(g_x, -s) * load(c_sum, q))
         moved = every(g_x, s) * root * root - every(g_x, 2.0) * g_x
-        store(norm, q, larger(before + every(g_x, s) * moved, every(g_x, 0.0)))
+        store(norm, q, larger(every(g_x, 0.0), before + every(g_x, s) * moved))
         store(alpha, q, load(alpha, q) + every(g_x, a * abs(s)) * root)
 
 

@@ -18,9 +18,10 @@ from .._data.steps import onwards
 from .._learners import Chunk, Rule
 from .families import Candidate, Data
 from .fitted import Counts, Fitted, Online, learned_before
+from .folds import Folds
 from .metric import levels
 from .plan import Plan, Race, make_plan
-from .race import Contest, Folds, Racer
+from .race import Contest, Racer
 from .stream import begin_stream, learn_stream
 from .tasks import Task, mean_error
 from .together import learn_many

@@ -11,9 +11,10 @@ from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds, copies
 from .._learners import Gram
 from .families import Candidate
+from .folds import Folds
 from .ground import Cell, Ground, run_of
 from .plan import ALONE, Plan
-from .race import EARLY, Contest, Folds, Racer
+from .race import EARLY, Contest, Racer
 from .tasks import mean_error
 
 ENOUGH = 4096  # rounds of a cell that choose for all, at most

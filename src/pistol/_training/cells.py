@@ -23,9 +23,10 @@ from .._learners.models import Expansion, mean_model
 from .._learners.trees import Tree, grow_tree
 from .cell_choice import Chosen, probe, race_in_cell
 from .fitted import Fitted, Online, joined, learned_before
+from .folds import shuffled_passes
 from .ground import Cell, Ground, narrow, rounds_of, run_of
 from .plan import Plan
-from .race import learn_passes, shuffled_passes
+from .race import learn_passes
 from .turns import turns
 from .watch import Watch
 from .work import Work, all_passes

@@ -22,7 +22,8 @@ from .._data.ordering import Rounds
 from .._learners.gradients import mean_squares
 from .families import Data
 from .fitted import Window
-from .race import Contest, Folds, Racer, within
+from .folds import Folds
+from .race import Contest, Racer, within
 from .ways import SHORT, Level, Ways
 
 FOLDS = 3  # of the race on recent rows of a stream

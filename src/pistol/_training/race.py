@@ -8,17 +8,16 @@ candidate and the number of passes with the smallest loss on these rows win.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from itertools import pairwise
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._compiled.threads import Workers
-from .._compiled.types import Array, read_only
-from .._data.ordering import Rounds
+from .._compiled.types import Array
 from .._learners import Chunk, Learner
+from .folds import Folds, Passes
 
 GAIN = 0.02  # a doubling of the passes has to bring this much, relatively,
 LATE, LATE_GAIN = 16, 0.05  # and a doubling to so many passes or more this much
@@ -50,77 +49,6 @@ class Run(Protocol):
 
     def learner(self, kept: Any = None) -> Learner:
         """A learner that can go on with other rows, from a snapshot if one is given."""
-
-
-class Passes(NamedTuple):
-    """Rounds of one pass after the other; `ends` tells where each of them ends."""
-
-    rows: Array
-    r: Array
-    ends: Array
-
-
-@dataclass(frozen=True)
-class Folds:
-    """The rounds of a pass in an order of content, and the fold that holds out each of them.
-
-    With a single fold, rounds that it does not hold out have fold number 1.
-    """
-
-    rounds: Rounds
-    fold: Array
-    k: int
-    seed: int
-    known: dict[tuple[int, range], Passes] = field(default_factory=dict, repr=False)
-
-    def passes(self, i: int, numbers: range) -> Passes:
-        """Passes of fold i: what it learns, shuffled; the same for all candidates."""
-        if (i, numbers) not in self.known:
-            passes = shuffled_passes(self.rounds, self.learned[i], (self.seed, i), numbers)
-            self.known[i, numbers] = passes
-        return self.known[i, numbers]
-
-    @classmethod
-    def of(
-        cls, rounds: Rounds, copy_of: Array, groups: Array, k: int, share: float, seed: int
-    ) -> Folds:
-        """So many folds of rounds in random order; each holds out this share of every group."""
-        fold = assign_folds(copy_of, groups, rounds.r, share)
-        return cls(rounds, np.minimum(fold, max(k - 1, 1)), k, seed)
-
-    def first(self) -> Folds:
-        """A third of the folds, for a first look at what cannot be good."""
-        return replace(self, k=(self.k + 1) // 3)
-
-    @property
-    def counted(self) -> Array:
-        """The sizes of all rounds that are held out by some fold; zero for others."""
-        return read_only(np.where(self.fold < self.k, self.rounds.r, 0.0))
-
-    def columns(self, i: int | None) -> tuple[Array, int]:
-        """All rows in the order in which kernel values are kept, and how many of them are learned.
-
-        Fold i learns the first ones: rows of which it learns any round. Without a fold they are for
-        all, and rows that a fold holds out are next to each other.
-        """
-        n = int(self.rounds.rows.max()) + 1
-        if i is None:
-            fold = np.zeros(n, np.int64)
-            fold[self.rounds.rows] = self.fold
-            return np.argsort(fold, kind="stable"), n
-        others = np.ones(n, bool)
-        others[self.rounds.rows[self.learned[i]]] = False
-        return np.argsort(others, kind="stable"), n - int(others.sum())
-
-    @cached_property
-    def learned(self) -> list[Array]:
-        """Numbers of the rounds that each fold learns from."""
-        return [np.flatnonzero(self.fold != i) for i in range(self.k)]
-
-    @cached_property
-    def held_out(self) -> list[Array]:
-        """Numbers of the rounds that each fold holds out."""
-        return [np.flatnonzero(self.fold == i) for i in range(self.k)]
 
 
 @dataclass
@@ -157,26 +85,17 @@ class Racer:
         """At how many of its marks there are scores of a fold."""
         return len(self.scores[fold]) if fold < len(self.scores) else 0
 
+    def note(self, fold: int, new: _Learned) -> None:
+        """Keep what a fold has learned after what it had learned before."""
+        if fold == len(self.scores):
+            self.first.append(new.first)
+            self.scores.append(new.scores)
+        else:
+            self.scores[fold] = np.concatenate([self.scores[fold], new.scores])
+
     def learner(self) -> Learner:
         """What the first fold had learned when the candidate did best."""
         return self.runs[0].learner(self.kept)
-
-
-def assign_folds(copy_of: Array, groups: Array, r: Array, share: float) -> Array:
-    """A fold for every round, given in random order, so that each has this share of every group.
-
-    Copies are in one fold: a held-out row that was learned, too, would tell nothing. `copy_of` has the
-    same number for all of them.
-    """
-    _, first, which = np.unique(copy_of, return_index=True, return_inverse=True)
-    weight, fold = np.bincount(which, r, len(first)), np.empty(len(first), np.int64)
-    in_order = np.argsort(first)
-    for group in np.unique(groups):
-        at = in_order[groups[first[in_order]] == group]
-        middle = np.cumsum(weight[at]) - 0.5 * weight[at]
-        fold[at] = middle / max(share * weight[at].sum(), 1e-300)
-        fold[at[-1:]] = np.maximum(fold[at[-1:]], 1)  # a single fold learns some of every group
-    return fold[which]
 
 
 class Contest(NamedTuple):
@@ -268,7 +187,7 @@ class Contest(NamedTuple):
         for racer, marks in racers:
             new = [next(results) for _ in folds]
             for i, fold in enumerate(new):
-                self._append(racer, i, fold)
+                racer.note(i, fold)
             racer.still = not any(fold.moved for fold in new)
             racer.marks += marks
             racer.snapshots += [new[0].kept] * len(marks)
@@ -282,20 +201,11 @@ class Contest(NamedTuple):
             for racer, i, at in behind
         ]
         for (racer, i, _), new in zip(behind, self._run(tasks), strict=True):
-            self._append(racer, i, new)
+            racer.note(i, new)
             racer.still &= not new.moved
         for racer in racers:
             racer.best, racer.idle = np.inf, 0
             self._judge(racer, 0)
-
-    @staticmethod
-    def _append(racer: Racer, i: int, new: _Learned) -> None:
-        """Note what fold i has learned after what it had learned before."""
-        if i == len(racer.scores):
-            racer.first.append(new.first)
-            racer.scores.append(new.scores)
-        else:
-            racer.scores[i] = np.concatenate([racer.scores[i], new.scores])
 
     def _run(self, tasks: Sequence[tuple[Run, int, int, list[int]]]) -> list[_Learned]:
         return self.threads.run([partial(_learned, self, *task) for task in tasks])
@@ -369,18 +279,3 @@ def learn_passes(run: Run, V: Array, passes: Passes) -> Chunk:
     P = run.learn(V, *passes)
     last = slice(passes.ends[-2] if len(passes.ends) > 1 else 0, None)
     return Chunk(passes.rows[last], passes.r[last], P[last])
-
-
-def shuffled_passes(rounds: Rounds, among: Array, seed: tuple[int, ...], numbers: range) -> Passes:
-    """Some of the rounds in one shuffled order after the other.
-
-    A pass depends on its number: the first is drawn alone, the others from one doubling to the next.
-    """
-    drawn = [n for n in numbers if n & (n - 1) == 0 or n == numbers.start]
-    orders = list[Array]()
-    for n, end in pairwise([*drawn, numbers.stop]):
-        rng = np.random.default_rng(np.array((*seed, n), np.uint32))  # a tuple takes longer
-        orders.append(rng.permuted(among[None].repeat(end - n, axis=0), axis=1))
-    order = np.concatenate(orders, axis=None)
-    ends = len(among) * np.arange(1, len(numbers) + 1)
-    return Passes(read_only(rounds.rows[order]), read_only(rounds.r[order]), read_only(ends))

@@ -15,7 +15,8 @@ from .._learners import Learner, Rule
 from ..losses import Loss
 from .families import Candidate, Data, Family
 from .fitted import Fitted
-from .race import Run, learn_passes, shuffled_passes
+from .folds import shuffled_passes
+from .race import Run, learn_passes
 from .tasks import Task
 
 RuleOf = Callable[[Loss, float | None, float], Rule]  # of a loss, rounds to come, size of a round
