@@ -28,7 +28,7 @@ from .ways import SHORT, Level, Ways
 
 FOLDS = 3  # of the race on recent rows of a stream
 # After so many metrics a scaling drops out if its loss is larger than the least by this share.
-BEHIND = (0.2, 0.05, 0.02)
+BEHIND = (0.5, 0.05, 0.02)
 TOLERANCE = 0.05  # by so much the loss may be larger with the first metric than without
 LATER_GAIN = 0.04  # a later metric has to bring this much: it weights fewer features
 LOOK_GAIN = 0.02  # and at least this much on few folds, for the others to look at it, too
