@@ -12,7 +12,7 @@ from math import exp, inf, sqrt
 from numbers import Real
 
 from ._compiled.cache import helper, jit
-from ._compiled.exp import fast_exp
+from ._compiled.exp import prompt_exp
 
 # e^300 ≈ 1e130 leaves room for |g(x)| and for the sums of the average below 1e308.
 LOG_C_MAX = 300.0
@@ -24,7 +24,7 @@ VOWPAL_B = 0.5  # Vowpal Wabbit's own choice, its --ftrl_beta
 @helper(inline="always")
 def _capped(scale, exponent):
     """scale · exp(exponent), or C_MAX where that is less; an infinite product is more."""
-    c = scale * fast_exp(LOG_MAX if exponent > LOG_MAX else exponent)
+    c = scale * prompt_exp(LOG_MAX if exponent > LOG_MAX else exponent)
     return C_MAX if c > C_MAX else c  # `min` would be compiled on its own
 
 

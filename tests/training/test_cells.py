@@ -57,12 +57,12 @@ def score_of(estimator, X):
 
 
 def assert_nearer_than_another_seed(models, others, tables):
-    """Many passes make much of the last bits of few rows, so nearer in the mean is all there is."""
+    """Last bits may choose other kernels in a table of few rows, so nearer in most is all there is."""
     gaps = []
     for model, other, (X, y) in zip(models, others, tables, strict=True):
         seeded = clone(other).set_params(random_state=1).fit(X, y)
         gaps.append([np.abs(score_of(m, X) - score_of(other, X)).mean() for m in (model, seeded)])
-    gap, usual = np.mean(gaps, axis=0)
+    gap, usual = np.median(gaps, axis=0)
     assert gap < 0.5 * usual
 
 
@@ -113,7 +113,7 @@ def test_it_learns_more_than_the_base(estimator):
 
 @both
 def test_the_order_of_rows_does_not_matter(estimator):
-    tables = [data(estimator, seed=seed) for seed in range(3)]
+    tables = [data(estimator, seed=seed) for seed in range(5)]
     order = np.random.default_rng(1).permutation(300)
     again = [clone(estimator).fit(X[order], y[order]) for X, y in tables]
     ours = [clone(estimator).fit(X, y) for X, y in tables]
@@ -133,7 +133,7 @@ def test_weight_two_is_two_copies(monkeypatch):
     """With fewer rows than these the last bits choose other kernels now and then."""
     monkeypatch.setattr(KernelFamily, "limits", Limits(few=450, sample=300, cell=300, base=450))
     estimator, weight = MAKERS["targets"], np.where(np.arange(900) < 60, 2.0, 1.0)
-    tables = [data(estimator, 900, seed=seed) for seed in range(3)]
+    tables = [data(estimator, 900, seed=seed) for seed in range(5)]
     weighted = [clone(estimator).fit(X, y, sample_weight=weight) for X, y in tables]
     copied = [clone(estimator).fit(np.vstack([X, X[:60]]), np.append(y, y[:60])) for X, y in tables]
     assert_nearer_than_another_seed(weighted, copied, tables)
