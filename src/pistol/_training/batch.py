@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ from .together import learn_many
 from .watch import Watch
 from .ways import Level, Ways, leading
 from .work import Problem, Setup, Work, all_passes
+
+NEAR = 0.05  # a candidate whose loss on a sample is larger by this share is not tried on all rows
 
 
 def train(data: Data, problem: Problem, setup: Setup, watch: Watch) -> Fitted:
@@ -213,15 +216,16 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
         ways = _ways_of(work, plan, seed, threads, numbers, watched)
         folds, rule = ways.contest.folds, ways.rule
         rounds = folds.rounds
-        for level in levels(ways):
+        shared = plan.full > 0 and folds.k == 1 and not ways.several
+        for level in _settled(ways) if shared else levels(ways):
             if watch is not None and watched and _stopped(work, level, rule, watch):
                 break
         best, scaler = level.best, level.metric()
         data = data._replace(X=onwards(data.X, work.blank.scaler, scaler))
         (candidate,) = family.candidates(data.X, data.weight, scaler, [best.number]).values()
         more = []
-        if plan.full:
-            (make,) = family.runs([candidate], data, rule, threads)
+        if plan.full:  # on kernel values of the race, where these are for all rows
+            make = best.again or family.runs([candidate], data, rule, threads)[0]
             more = [make() for _ in range(plan.full)]
         every = np.arange(len(rounds.rows))
         threads.run(
@@ -241,7 +245,24 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
         temperature=T,
         held_out_error=_error_of(work, ways, best),
     )
-    return Chosen(best.number, leading(level.racers), candidate, fitted)
+    return Chosen(best.number, leading(_near(level.racers)), candidate, fitted)
+
+
+def _near(racers: list[Racer]) -> list[Racer]:
+    """Those whose loss is larger than the least by some share at most."""
+    least = min(racer.best for racer in racers)
+    return [racer for racer in racers if racer.best <= least + NEAR * abs(least)]
+
+
+def _settled(ways: Ways) -> Iterator[Level]:
+    """A race in the only scaling, on kernel values of all rows, which full orders share."""
+    contest, data, (scaler,) = ways.contest, ways.data, ways.scalers
+    candidates = ways.family.candidates(data.X, data.weight, scaler, ways.numbers)
+    columns = contest.folds.columns(None)
+    runs = ways.family.runs(list(candidates.values()), data, ways.rule, contest.threads, *columns)
+    racers = [Racer(n, [make()], make) for n, make in zip(candidates, runs, strict=True)]
+    for best in contest.race(racers, ways.most):
+        yield Level(best, racers, scaler, data)
 
 
 def _stopped(work: Work, level: Level, rule: Rule, watch: Watch) -> bool:
