@@ -113,7 +113,7 @@ def test_threads_do_not_matter(problem):
 
 
 def test_weight_two_is_two_copies(problem):
-    """Last bits may choose other passes in one table or the other, so nearer in most is all there is."""
+    """Last bits may choose other passes in single tables, so nearer in most is all there is."""
     estimator, twice, gaps = problem[0], np.arange(50), []
     for seed in range(5):
         X, f = rows(seed=seed)

@@ -22,7 +22,7 @@ from .fitted import Counts, Fitted, Online, learned_before
 from .folds import Folds
 from .metric import levels
 from .plan import Plan, Race, make_plan
-from .race import Contest, Racer
+from .race import Contest, Racer, within
 from .stream import begin_stream, learn_stream
 from .tasks import Task, mean_error
 from .together import learn_many
@@ -216,8 +216,8 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
         ways = _ways_of(work, plan, seed, threads, numbers, watched)
         folds, rule = ways.contest.folds, ways.rule
         rounds = folds.rounds
-        shared = plan.full > 0 and folds.k == 1 and not ways.several
-        for level in _settled(ways) if shared else levels(ways):
+        settled = plan.full > 0 and folds.k == 1 and not ways.several
+        for level in _settled(ways) if settled else levels(ways):
             if watch is not None and watched and _stopped(work, level, rule, watch):
                 break
         best, scaler = level.best, level.metric()
@@ -250,8 +250,7 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
 
 def _near(racers: list[Racer]) -> list[Racer]:
     """Those whose loss is larger than the least by some share at most."""
-    least = min(racer.best for racer in racers)
-    return [racer for racer in racers if racer.best <= least + NEAR * abs(least)]
+    return [racers[i] for i in within(NEAR, [racer.best for racer in racers])]
 
 
 def _settled(ways: Ways) -> Iterator[Level]:

@@ -45,6 +45,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground, planted = _ground(work, number, passes, plan, seed, threads)
         best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
+        threads.spare.clear()  # the cells that follow have fewer kernels
         watch.begin(1)
         watch.begin_pass()
         learners: list[Any] = [_unlearned(ground, tree) for tree, _ in planted]
@@ -200,29 +201,16 @@ class Kept(NamedTuple):
 def _learned(
     ground: Ground, cells: list[list[Array]], best: Chosen, seed: int, threads: Workers
 ) -> Iterator[list[tuple[Place, Kept]]]:
-    """A few cells at a time, with their places: rows of more of them are never in memory.
-
-    Memory for kernel values stays with its lane from turn to turn; the first has that of the race.
-    """
+    """A few cells at a time, with their places: rows of more of them are never in memory."""
     every = [(tree, i) for tree, own in enumerate(cells) for i in range(len(own))]
-    alone = [threads.alone, *(_own(threads.alone) for _ in range(1, threads.n))]
     for lanes in turns([len(cells[tree][i]) for tree, i in every], threads.n):
         places = [deque(every[number] for number in lane) for lane in lanes]
-        tasks = [
-            partial(_lane, ground, cells, lane, best, seed, thread)
-            for lane, thread in zip(places, alone, strict=False)
-        ]
+        tasks = [partial(_lane, ground, cells, lane, best, seed, threads.alone) for lane in places]
         try:
             yield [one for lane in threads.run(tasks) for one in lane]
         finally:
             for lane in places:
                 lane.clear()  # nothing more is begun after an error or an interrupt
-
-
-def _own(thread: Workers) -> Workers:
-    """This thread, with memory of its own."""
-    thread.spare = Spare()
-    return thread
 
 
 def _lane(
@@ -233,8 +221,8 @@ def _lane(
     seed: int,
     thread: Workers,
 ) -> list[tuple[Place, Kept]]:
-    """Learn some cells one after the other, all of them in the same memory."""
-    found = []
+    """Learn some cells one after the other, all of them in the memory of the first."""
+    thread.spare, found = Spare(), []
     while lane:
         tree, i = lane.popleft()
         learned = learn_cell(ground, cells[tree][i], best, (seed, tree, i), thread)
