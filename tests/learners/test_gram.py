@@ -286,3 +286,11 @@ def test_held_out_rows_anywhere_have_the_scores_of_the_expansion(seed):
     run.learn(Y, read_only(rng.choice(columns[:m], 2 * N)), r[: 2 * N])
     at = rng.permutation(N)[: int(rng.integers(1, N))]
     assert_near(run.scores(at), run.expansion().decide(Z[at]))
+
+
+def test_precomputed_values_of_some_rows_that_are_learned():
+    Z, rows = make(0)[0], np.random.default_rng(0).permutation(N)
+    kernel = get_kernel("precomputed", 1.0, 1, 0.0)
+    with workers(1) as threads:
+        gram = Gram(Z @ Z.T, (kernel,), threads, rows, N // 2)
+    assert_array_equal(gram.matrices[0, :, :N], (Z @ Z.T)[np.ix_(rows[: N // 2], rows)])

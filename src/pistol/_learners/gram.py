@@ -159,7 +159,7 @@ def _values(
     an array. `order` has the numbers of the rows of Z as they come; precomputed values have that order
     already.
     """
-    n, bounded = Z.shape[0], (gaussian, exponential, laplacian, cosine, bounded_poly)
+    n, bounded = len(order), (gaussian, exponential, laplacian, cosine, bounded_poly)
     small = all(kernel.map in bounded for kernel in kernels)
     dtype = np.dtype(np.float32 if n > PRECISE and small else np.float64)
     out = new((len(kernels), m, whole(n, dtype)), dtype)
