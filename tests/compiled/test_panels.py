@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.cache import INTERPRETED
 from pistol._compiled.lines import drop_last_bits, fill_lines, kinds_of
+from pistol._compiled.memory import PAGE
 from pistol._compiled.panels import DEEP, Panels, aligned, width
 from pistol._compiled.slopes import add_slope_squares, gradient, inner_products
-from pistol._compiled.threads import PAGE
 from pistol._compiled.types import read_only
 from pistol._data.sums import MIXED
 from pistol.kernels import get_kernel

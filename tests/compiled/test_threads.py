@@ -3,7 +3,6 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from threading import Barrier, get_ident
 
 import numpy as np
@@ -14,9 +13,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
 from pistol import PistolClassifier
-from pistol._compiled.threads import MANY, PAGE, Held, Spare, one_blas_thread, workers
-
-STATUS = Path("/proc/self/status")
+from pistol._compiled.threads import MANY, Held, one_blas_thread, workers
 
 
 def blas():
@@ -116,68 +113,10 @@ def test_inside_workers_of_joblib_there_is_one_thread_unless_more_are_asked_for(
     assert found == [[1, 1], [2, 2]]
 
 
-class Owner:
-    """Somebody who has an array."""
-
-
-def test_memory_is_used_again_when_its_owner_is_gone():
-    spare, first, second = Spare(), Owner(), Owner()
-    one = spare.array((30, 10), np.float64, first)
-    two = spare.array((30, 10), np.float64, second)
-    assert not np.shares_memory(one, two)
-    del first
-    again = spare.array((20, 7), np.float32, second)
-    assert np.shares_memory(one, again)
-    assert again.shape == (20, 7)
-    assert again.dtype == np.float32
-    assert again.flags.c_contiguous
-    assert again.flags.aligned
-
-
-def test_new_memory_takes_the_place_of_what_is_too_small():
-    spare = Spare()
-    for size in (100, 200, 300, 250, 50):
-        owner = Owner()
-        spare.array((size,), np.float64, owner)
-        del owner
-        assert len(spare.free) == 1
-    assert len(spare.free[0]) >= 8 * 300
-    spare.clear()
-    assert not spare.free
-
-
 def test_one_of_several_tasks_shares_the_memory():
     with workers(2) as threads:
         assert threads.alone.spare is threads.spare
         assert threads.alone.n == 1
-
-
-@pytest.mark.parametrize("size", [100, PAGE, 3 * PAGE + 1])
-def test_memory_of_any_size_can_be_written_to(size):
-    spare, owner, another = Spare(), Limit(), Limit()
-    x = spare.array((size,), np.uint8, owner)
-    x[:] = 7
-    assert x.flags.writeable
-    assert int(x.sum()) == 7 * size
-    y = spare.array((size,), np.uint8, another)
-    y[:] = 1
-    assert (x == 7).all(), "no two arrays share memory"
-
-
-@pytest.mark.skipif(not STATUS.exists(), reason="only Linux says how much there is")
-def test_large_memory_goes_back_to_the_system():
-    def resident():
-        line = next(x for x in STATUS.read_text().splitlines() if x.startswith("VmRSS:"))
-        return 1024 * int(line.split()[1])
-
-    sizes = [3 * PAGE, 5 * PAGE, 7 * PAGE]
-    before = resident()
-    for size in sizes:
-        spare, owner = Spare(), Limit()
-        spare.array((size,), np.uint8, owner)[:] = 1
-        assert resident() > before + size // 2
-        del owner, spare
-    assert resident() < before + 2 * PAGE
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])

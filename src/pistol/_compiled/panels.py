@@ -24,7 +24,7 @@ from numba.np.numpy_support import from_dtype
 
 from .cache import INTERPRETED, plain
 from .lanes import vector_bytes
-from .threads import LINE, PAGE, memory
+from .memory import LINE, PAGE, memory
 from .types import Array, indices, loop, read_only
 
 DEEP = 256  # products that are added up in registers

@@ -1,26 +1,21 @@
-"""Threads that share out tasks, BLAS kept out of their way, and memory that they use again."""
+"""Threads that share out tasks, and BLAS kept out of their way."""
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property, lru_cache, partial
-from math import prod
 from multiprocessing import current_process
 from threading import Lock, get_ident
 from typing import Any
-from weakref import finalize
 
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
-PAGE = 2**21  # bytes of a large page of the system's memory
-SHARED = 8 * PAGE  # that small arrays are parts of
-LINE = 64  # bytes at a multiple of which arrays begin
+from .memory import Spare
+
 MANY = 600  # rows × outputs from which threads are worth their while
 
 
@@ -106,71 +101,6 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _for_all, _limit() if _per_thread() else nullcontext():
         yield
-
-
-def memory(size: int) -> Any:
-    """Bytes that go back to the system as soon as they are not needed any more.
-
-    What `malloc` is given back it often keeps, tens of megabytes for each thread. These are whole large
-    pages, where there are such: to be given them takes a tenth of the time of as many small ones.
-    """
-    if not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
-        return np.empty(size, np.uint8)
-    whole = -(-size // PAGE) * PAGE
-    pages = mmap.mmap(-1, whole + PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # which has no large pages
-            pages.madvise(mmap.MADV_HUGEPAGE)
-    room = np.frombuffer(pages, np.uint8)
-    first = -room.ctypes.data % PAGE
-    return room[first : first + whole]
-
-
-class Spare:
-    """Memory of large arrays that are gone, for new ones.
-
-    Memory that a process has never touched comes from the system page by page. That may take longer
-    than to compute what is written there.
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.free, self.rest = Lock(), list[Any](), np.empty(0, np.uint8)
-
-    def array(self, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
-        """An array with any content. Its memory is spare again when the owner is gone."""
-        need = prod(shape) * np.dtype(dtype).itemsize
-        room = self._taken(need)
-        finalize(owner, self.free.append, room).atexit = False
-        return room[:need].view(dtype).reshape(shape)
-
-    def _taken(self, need: int) -> Any:
-        """The smallest spare memory that is large enough; otherwise new memory, in place of some.
-
-        So there are never more pieces of it than there were arrays at a time.
-        """
-        with self.lock:
-            fits = [i for i, room in enumerate(self.free) if need <= len(room)]
-            if fits:
-                return self.free.pop(min(fits, key=lambda i: len(self.free[i])))
-            if self.free:
-                self.free.pop(max(range(len(self.free)), key=lambda i: len(self.free[i])))
-            return self._new(need + need // 64)  # folds differ by a row
-
-    def _new(self, need: int) -> Any:
-        """Memory that was never used. Small arrays share pages."""
-        need = -(-need // LINE) * LINE
-        if need > SHARED // 4:
-            return memory(need)
-        if len(self.rest) < need:
-            self.rest = memory(SHARED)
-        room, self.rest = self.rest[:need], self.rest[need:]
-        return room
-
-    def clear(self) -> None:
-        """Give all of it back to the system."""
-        with self.lock:
-            self.free.clear()
-            self.rest = self.rest[:0].copy()
 
 
 class Workers:

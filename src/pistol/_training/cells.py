@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.threads import Spare, Workers, one_blas_thread, workers
+from .._compiled.memory import Spare
+from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds, learned_share, shuffled
 from .._learners import Cells, Chunk, Dual, Gram

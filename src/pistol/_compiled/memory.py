@@ -1,0 +1,137 @@
+"""Memory of large arrays that is used again, by the fit that asked for it and by those that follow.
+
+Memory that a process has never touched comes from the system page by page. That may take longer than to
+compute what is written there.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections import deque
+from contextlib import suppress
+from math import prod
+from threading import Lock
+from typing import Any, cast
+from weakref import finalize
+
+import numpy as np
+
+PAGE = 2**21  # bytes of a large page of the system's memory
+LINE = 64  # bytes at a multiple of which arrays begin
+KEPT = 64 * PAGE  # that a process keeps from one fit to the next, at most
+
+
+def memory(size: int) -> Any:
+    """Bytes that go back to the system as soon as they are not needed any more.
+
+    What `malloc` is given back it often keeps, tens of megabytes for each thread. These are whole large
+    pages, where there are such: to be given them takes a tenth of the time of as many small ones.
+    """
+    if not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
+        return np.empty(size, np.uint8)
+    whole = -(-size // PAGE) * PAGE
+    pages = mmap.mmap(-1, whole + PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # which has no large pages
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    room = np.frombuffer(pages, np.uint8)
+    first = -room.ctypes.data % PAGE
+    return room[first : first + whole]
+
+
+class Arena:
+    """A stretch of memory whose parts are given to arrays, the first part that is large enough.
+
+    So little of it is ever touched, and what was touched is used again, whatever the sizes are. The
+    system gives it page by page, as it is touched.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.renew()
+
+    def renew(self) -> None:
+        """Start with memory that was never touched."""
+        self.lock, self.room = Lock(), cast(Any, None)
+        self.free = [(0, self.size)]  # sorted, and no two of them next to each other
+        # A finalizer may run at any time, also while the lock is held. So it only leaves a note.
+        self.returned = deque[tuple[int, int]]()
+
+    def part(self, need: int, owner: Any) -> Any:
+        """So many bytes, until the owner is gone; None if no part is large enough."""
+        need = max(-(-need // LINE), 1) * LINE
+        with self.lock:
+            self._collect()
+            fits = (i for i, (start, stop) in enumerate(self.free) if need <= stop - start)
+            i = next(fits, None)
+            if i is None:
+                return None
+            if self.room is None:
+                self.room = memory(self.size)
+            start, stop = self.free[i]
+            self.free[i : i + 1] = [(start + need, stop)] if start + need < stop else []
+            part = self.room[start : start + need]
+        finalize(owner, self.returned.append, (start, start + need)).atexit = False
+        return part
+
+    def _collect(self) -> None:
+        """Parts whose owners are gone are free again, joined with their neighbours."""
+        while self.returned:
+            self.free.append(self.returned.popleft())
+        joined: list[tuple[int, int]] = []
+        for start, stop in sorted(self.free):
+            if joined and joined[-1][1] == start:
+                start = joined.pop()[0]
+            joined.append((start, stop))
+        self.free = joined
+
+    def clear(self) -> None:
+        """Give the pages of all that is free back to the system."""
+        with self.lock:
+            self._collect()
+            if self.free == [(0, self.size)]:
+                self.room = None
+
+
+kept = Arena(KEPT)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=kept.renew)  # where its pages would have to be copied
+
+
+class Spare:
+    """Memory of large arrays that are gone, for new ones of the same fit.
+
+    What the process keeps comes first. The rest goes back to the system with the fit.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.free = Lock(), list[Any]()
+
+    def array(self, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
+        """An array with any content. Its memory is spare again when the owner is gone."""
+        need = prod(shape) * np.dtype(dtype).itemsize
+        room = kept.part(need, owner)
+        if room is None:
+            room = self._taken(need)
+            finalize(owner, self.free.append, room).atexit = False
+        return room[:need].view(dtype).reshape(shape)
+
+    def _taken(self, need: int) -> Any:
+        """The smallest spare memory that is large enough; otherwise new memory, in place of some.
+
+        So there are never more pieces of it than there were arrays at a time.
+        """
+        with self.lock:
+            fits = [i for i, room in enumerate(self.free) if need <= len(room)]
+            if fits:
+                return self.free.pop(min(fits, key=lambda i: len(self.free[i])))
+            if self.free:
+                self.free.pop(max(range(len(self.free)), key=lambda i: len(self.free[i])))
+            return memory(need + need // 64)  # folds differ by a row
+
+    def clear(self) -> None:
+        """Give all of it back to the system, and what the process keeps."""
+        with self.lock:
+            self.free.clear()
+        kept.clear()
