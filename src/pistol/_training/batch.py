@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,7 @@ from .._learners import Chunk, Rule
 from .families import Candidate, Data
 from .fitted import Counts, Fitted, Online, learned_before
 from .folds import Folds
+from .full_orders import FullOrders
 from .metric import levels
 from .plan import Plan, Race, make_plan
 from .race import Contest, Racer, within
@@ -28,7 +29,7 @@ from .tasks import Task, mean_error
 from .together import learn_many
 from .watch import Watch
 from .ways import Level, Ways, leading
-from .work import Problem, Setup, Work, all_passes
+from .work import Problem, Setup, Work
 
 NEAR = 0.05  # a candidate whose loss on a sample is larger by this share is not tried on all rows
 
@@ -216,25 +217,18 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
         ways = _ways_of(work, plan, seed, threads, numbers, watched)
         folds, rule = ways.contest.folds, ways.rule
         rounds = folds.rounds
+        orders = FullOrders(data.Y, rounds, [(seed, plan.folds + i) for i in range(plan.full)])
         settled = plan.full > 0 and folds.k == 1 and not ways.several
-        for level in _settled(ways) if settled else levels(ways):
+        for level in _settled(ways, orders) if settled else levels(ways):
             if watch is not None and watched and _stopped(work, level, rule, watch):
                 break
         best, scaler = level.best, level.metric()
         data = data._replace(X=onwards(data.X, work.blank.scaler, scaler))
         (candidate,) = family.candidates(data.X, data.weight, scaler, [best.number]).values()
-        more = []
         if plan.full:  # on kernel values of the race, where these are for all rows
             make = best.again or family.runs([candidate], data, rule, threads)[0]
-            more = [make() for _ in range(plan.full)]
-        every = np.arange(len(rounds.rows))
-        threads.run(
-            [
-                partial(all_passes, run, data.Y, rounds, every, (seed, plan.folds + i), best.passes)
-                for i, run in enumerate(more)
-            ]
-        )
-    learners = [run.learner() for run in more]
+            threads.run(orders.follow(best, make))
+    learners = [run.learner() for run in orders.runs]
     T = task.temperature(best.held_out, read_only(data.Y[rounds.rows]), folds.counted)
     fitted = replace(
         work.blank,
@@ -253,14 +247,22 @@ def _near(racers: list[Racer]) -> list[Racer]:
     return [racers[i] for i in within(NEAR, [racer.best for racer in racers])]
 
 
-def _settled(ways: Ways) -> Iterator[Level]:
-    """A race in the only scaling, on kernel values of all rows, which full orders share."""
+def _settled(ways: Ways, orders: FullOrders) -> Iterator[Level]:
+    """A race in the only scaling, on kernel values of all rows, which full orders share.
+
+    Threads that the race does not need learn full orders of the best candidate so far.
+    """
     contest, data, (scaler,) = ways.contest, ways.data, ways.scalers
     candidates = ways.family.candidates(data.X, data.weight, scaler, ways.numbers)
     columns = contest.folds.columns(None)
     runs = ways.family.runs(list(candidates.values()), data, ways.rule, contest.threads, *columns)
     racers = [Racer(n, [make()], make) for n, make in zip(candidates, runs, strict=True)]
-    for best in contest.race(racers, ways.most):
+
+    def beside() -> list[Callable[[], Any]]:
+        best = min(racers, key=lambda racer: racer.best)
+        return orders.follow(best, cast(Any, best.again))
+
+    for best in contest._replace(beside=beside).race(racers, ways.most):
         yield Level(best, racers, scaler, data)
 
 

@@ -133,7 +133,7 @@ def learn_base(
     rounds = shuffled(some.hashes, some.rounds, 0)
     every = np.arange(len(rounds.rows))
     (make,) = family.runs([candidate], data, rule, threads)
-    run: Any = all_passes(make(), V, rounds, every, (seed, 0), passes)
+    run: Any = all_passes(make(), V, rounds, every, (seed, 0), range(passes))
     model: Any = mean_model([run.learner().model()])
     return Base(model, rows, run.scores(np.arange(len(rows))))
 

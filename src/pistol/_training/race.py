@@ -107,6 +107,7 @@ class Contest(NamedTuple):
     threads: Workers
     watched: bool = False  # whether somebody may ask for what was learned on the way
     few: Contest | None = None  # the same on some of the folds, for a first look
+    beside: Callable[[], list[Callable[[], Any]]] = list  # tasks for threads that have nothing to do
 
     def race(self, racers: list[Racer], most: int, least: int = 0) -> Iterator[Racer]:
         """Let all candidates learn and yield the best so far after each doubling of the passes.
@@ -208,7 +209,9 @@ class Contest(NamedTuple):
             self._judge(racer, 0)
 
     def _run(self, tasks: Sequence[tuple[Run, int, int, list[int]]]) -> list[_Learned]:
-        return self.threads.run([partial(_learned, self, *task) for task in tasks])
+        runs: list[Callable[[], Any]] = [partial(_learned, self, *task) for task in tasks]
+        idle = len(runs) < self.threads.n
+        return self.threads.run([*runs, *(self.beside() if idle else [])])[: len(runs)]
 
     def _last_loss(self, racer: Racer) -> float:
         """The loss of a candidate at its last mark."""

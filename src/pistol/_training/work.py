@@ -90,8 +90,8 @@ class Work(NamedTuple):
 
 
 def all_passes(
-    run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, ...], passes: int
+    run: Run, V: Array, rounds: Rounds, among: Array, seed: tuple[int, ...], numbers: range
 ) -> Run:
-    """Learn these rounds so many times, each time in another order."""
-    learn_passes(run, V, shuffled_passes(rounds, among, seed, range(passes)))
+    """Learn these rounds in passes with these numbers, each time in another order."""
+    learn_passes(run, V, shuffled_passes(rounds, among, seed, numbers))
     return run
