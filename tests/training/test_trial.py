@@ -6,9 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from pistol import PistolClassifier, PistolRegressor
+from pistol._compiled import threads
 from pistol._data.metric import Weighted
 from pistol._data.steps import Stepped
 from pistol._training import batch
+from pistol._training.full_orders import FullOrders
 from pistol._training.kernel_family import KernelFamily
 from pistol._training.plan import Limits
 from pistol._training.race import Racer
@@ -72,8 +74,8 @@ def test_full_orders_take_kernel_values_of_the_race(problem, monkeypatch):
     again = clone(estimator).fit(X, y)
     settled, made = batch._settled, []
 
-    def without(ways):
-        for level in settled(ways):
+    def without(ways, orders):
+        for level in settled(ways, FullOrders(orders.V, orders.rounds, [])):
             level.best.again = None
             yield level
 
@@ -106,9 +108,22 @@ def test_steps_may_be_chosen():
     assert isinstance(scaler.scaler if isinstance(scaler, Weighted) else scaler, Stepped)
 
 
-def test_threads_do_not_matter(problem):
+def test_threads_do_not_matter(problem, monkeypatch):
+    """Those that the race does not need learn full orders beside it."""
     estimator, X, y = problem
-    one, three = (clone(estimator).set_params(n_jobs=n).fit(X, y) for n in (1, 3))
+    monkeypatch.setattr(threads, "MANY", 0)
+    beside, follow = [], FullOrders.follow
+
+    def noted(self, best, make):
+        tasks = follow(self, best, make)
+        beside.append(len(tasks))
+        return tasks
+
+    monkeypatch.setattr(FullOrders, "follow", noted)
+    one = clone(estimator).set_params(n_jobs=1).fit(X, y)
+    assert len(beside) == 1, "after the race"
+    three = clone(estimator).set_params(n_jobs=3).fit(X, y)
+    assert sum(beside[1:-1]) > 0, "beside the race"
     assert_array_equal(scores(one, X), scores(three, X))
 
 
