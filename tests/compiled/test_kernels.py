@@ -9,13 +9,14 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis.strategies import booleans, floats, integers, lists, sampled_from
 from numba import njit
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise
 
 from pistol._compiled import rows
 from pistol._compiled.exp import fast_exp, prompt_exp
+from pistol._compiled.panels import Panels
 from pistol._compiled.threads import workers
-from pistol._compiled.tiles import kernel_values, scores, total_scores
+from pistol._compiled.tiles import FEW, TILE, kernel_values, laid_out, scores, total_scores
 from pistol._data.sums import SUMS
 from pistol._learners import storage
 from pistol.kernels import get_kernel, scale_gamma
@@ -94,12 +95,31 @@ def test_a_sum_of_kernels_is_the_sum_of_its_parts(layout, seed, kernels, columns
     with workers(1) as threads:
         given = kernels, layout(S), sq[0], coef, layout(A), sq[1], threads
         ours, parts = total_scores(*given), scores(*given)[0]
+        in_panels = total_scores(*given, laid_out(kernels, layout(S), columns))
     exact = [
         c.T @ kernel_values([kernel], S, A, *sq)[0] for c, kernel in zip(coef, kernels, strict=True)
     ]
     tolerance = 2e-5 if single else 1e-10
-    for found in (ours, parts.sum(axis=0)):
+    for found in (ours, in_panels, parts.sum(axis=0)):
         assert_allclose(found, sum(exact), rtol=0, atol=tolerance * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 2, FEW, FEW + 1])
+def test_scores_in_panels_are_those_of_tiles_whatever_the_threads(dtype, columns):
+    """More support rows than a tile has, more features than are added up at a time."""
+    rng = np.random.default_rng(0)
+    S, A = (rng.normal(size=(n, 300)).astype(dtype) for n in (TILE + 101, 130))
+    kernels, sq = SUMS[2].kernels(600.0, 300), [rows.sq_norms(x) for x in (S, A)]
+    coef = rng.normal(size=(len(kernels), len(S), columns))
+    layout, found = laid_out(kernels, S, columns), []
+    assert isinstance(layout, Panels) == (columns <= FEW)
+    for n, form in ((1, None), (1, layout), (3, layout)):
+        with workers(n) as threads:
+            found.append(total_scores(kernels, S, sq[0], coef, A, sq[1], threads, form))
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    assert_allclose(found[1], found[0], rtol=0, atol=tolerance * np.abs(found[0]).max())
+    assert_array_equal(found[1], found[2])
 
 
 @pytest.mark.parametrize("name", [*NAMED, "bounded_poly"])

@@ -1,4 +1,4 @@
-"""Predictions of a sum of kernels with few outputs, in one call per tile."""
+"""Predictions of a sum of kernels with few outputs: all kernels of some support rows in one call."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ..kernels import (
 )
 from .cache import plain
 from .exp import LEAST, fourth_power
+from .panels import product
 from .rows import add_four
 from .types import Array, indices, loop, read_only
 
@@ -172,25 +173,66 @@ def _add_row_to_several(k, s, a_sq, kinds, theta, shrunk, coef, lines, G):
             add_four(v, w, y, z, c[0], c[1], c[2], c[3], G[j])
 
 
-def _signature(data: Any) -> Any:
+@plain
+def _shortened(theta, a_sq, shrunk):
+    """What the lengths of rows are multiplied by, for each group: polynomials shorten rows far out."""
+    one = a_sq.dtype.type(1.0)
+    for group in range(len(theta)):
+        most = theta[group, 2]
+        for i in range(len(a_sq)):
+            shrunk[group, i] = np.sqrt(most / a_sq[i]) if a_sq[i] > most else one
+
+
+@plain
+def _add_lines(K, s_sq, a_sq, kinds, theta, shrunk, coef, lines, G):
+    """What support rows add to all predictions, given their inner products. K may be wider."""
+    m = len(a_sq)
+    for n in range(len(s_sq)):
+        if len(G) == 1:
+            _add_row(K[n, :m], s_sq[n], a_sq, kinds, theta, shrunk, coef[n, 0], G[0])
+        else:
+            _add_row_to_several(K[n, :m], s_sq[n], a_sq, kinds, theta, shrunk, coef[n], lines, G)
+
+
+def _tables(data: Any) -> tuple[Any, ...]:
+    """The types of squared norms, kinds and numbers of groups, and coefficients."""
     real = from_dtype(np.dtype(data))
-    tile, numbers = types.Array(real, 2, "C"), types.Array(real, 1, "C", readonly=True)
+    numbers = types.Array(real, 1, "C", readonly=True)
     coef = types.Array(real, 3, "C", readonly=True)
     theta = types.Array(real, 2, "C", readonly=True)
-    return types.void(tile, numbers, numbers, indices, theta, coef, tile)
+    return numbers, numbers, indices, theta, coef
+
+
+def _signature(data: Any) -> Any:
+    tile = types.Array(from_dtype(np.dtype(data)), 2, "C")
+    return types.void(tile, *_tables(data), tile)
 
 
 @loop(_signature)
 def expand_tile(K, s_sq, a_sq, kinds, theta, coef, G):
     """G[j, i] += Σ_n Σ_q coef[n, j, q] k_q(s_n, a_i), given ⟨s_n, a_i⟩ in K, for groups of kernels."""
-    m, one = K.shape[1], K.dtype.type(1.0)
-    lines, shrunk = np.ones((FOUR * len(kinds), m), K.dtype), np.empty((len(kinds), m), K.dtype)
-    for group in range(len(kinds)):
-        most = theta[group, 2]
-        for i in range(m):
-            shrunk[group, i] = np.sqrt(most / a_sq[i]) if a_sq[i] > most else one
-    for n in range(len(K)):
-        if len(G) == 1:
-            _add_row(K[n], s_sq[n], a_sq, kinds, theta, shrunk, coef[n, 0], G[0])
-        else:
-            _add_row_to_several(K[n], s_sq[n], a_sq, kinds, theta, shrunk, coef[n], lines, G)
+    groups, m = len(kinds), K.shape[1]
+    lines, shrunk = np.ones((FOUR * groups, m), K.dtype), np.empty((groups, m), K.dtype)
+    _shortened(theta, a_sq, shrunk)
+    _add_lines(K, s_sq, a_sq, kinds, theta, shrunk, coef, lines, G)
+
+
+def _panels_signature(data: Any) -> Any:
+    real = from_dtype(np.dtype(data))
+    panels, out = types.Array(real, 3, "C"), types.Array(real, 2, "C")
+    return types.void(panels, panels, *_tables(data), types.int64, types.int64, out)
+
+
+@loop(_panels_signature)
+def expand_panels(S, A, s_sq, a_sq, kinds, theta, coef, first, last, G):
+    """The same for the support rows of some panels; their inner products stay in the cache."""
+    (_, d, w), groups, m = S.shape, len(kinds), len(a_sq)
+    order, tile, K = np.arange(d), np.empty((w, w), S.dtype), np.empty((w, len(A) * w), S.dtype)
+    lines, shrunk = np.ones((FOUR * groups, m), S.dtype), np.empty((groups, m), S.dtype)
+    _shortened(theta, a_sq, shrunk)
+    for p in range(first, last):
+        lo, hi = p * w, min(p * w + w, len(s_sq))
+        for x in range(len(A)):
+            step = K.shape[1]
+            product(S, p * d * w, w, 1, A, x * d * w, w, order, hi - lo, tile, K, x * w, step)
+        _add_lines(K, s_sq[lo:hi], a_sq, kinds, theta, shrunk, coef[lo:hi], lines, G)

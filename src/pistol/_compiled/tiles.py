@@ -8,11 +8,13 @@ from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..kernels import Kernel
 from .flags import Columns, Flags
+from .panels import Panels, width
 from .rows import Block, products
-from .sums import FOUR, expand_tile, groups_of
+from .sums import FOUR, Groups, expand_panels, expand_tile, groups_of
 from .threads import Workers
 from .types import Array, read_only
 
@@ -106,29 +108,74 @@ def total_scores(
     A: Any,
     a_sq: Array,
     threads: Workers,
-    flags: Flags | None = None,
+    layout: Flags | Panels | None = None,
 ) -> Array:
-    """Σ_q Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (columns, rows of A)."""
-    groups = groups_of(kernels) if len(kernels) > 1 and coef.shape[2] <= FEW else None
+    """Σ_q Σ_n coef[q, n, j] k_q(s_n, a_i), of shape (columns, rows of A).
+
+    `layout` has the support rows once more, in a form in which their products take less time.
+    """
+    flags = layout if isinstance(layout, Flags) else None
+    groups = _groups(kernels, coef.shape[2])
     if groups is None:
         return scores(kernels, S, s_sq, coef, A, a_sq, threads, flags=flags)[0].sum(axis=0)
     setting = _Setting.of(kernels, S, s_sq, A, a_sq, flags)
     size = np.abs(coef).max(initial=0.0) or 1.0  # may be larger than float32 can be
     each = np.zeros((S.shape[0], coef.shape[2], FOUR * len(groups.kinds)), setting.dtype)
     each[:, :, groups.slots] = (coef / size).transpose(1, 2, 0)
-    numbers, weights = read_only(setting.a_sq), read_only(each)
-    theta = read_only(groups.theta.astype(setting.dtype))
+    add = _added_by_panels if _fits(layout, setting.dtype) else _added_by_tiles
+    tables = groups.kinds, read_only(groups.theta.astype(setting.dtype)), read_only(each)
+    out = np.zeros((coef.shape[2], setting.block.n))
+    for part in threads.run(add(setting, layout, *tables)):
+        out += part
+    return out * size
+
+
+def laid_out(kernels: Sequence[Kernel], S: Any, outputs: int) -> Flags | Panels | None:
+    """Support rows in the form in which many rows are scored fastest, if there is one."""
+    flags = Flags.of(S)
+    if flags is not None or sp.issparse(S) or _groups(kernels, outputs) is None:
+        return flags
+    return Panels.of(S, np.arange(len(S)), S.dtype)
+
+
+def _groups(kernels: Sequence[Kernel], columns: int) -> Groups | None:
+    """The kernels in groups, where all of them are computed in one call."""
+    return groups_of(kernels) if len(kernels) > 1 and columns <= FEW else None
+
+
+def _fits(layout: Flags | Panels | None, dtype: Any) -> bool:
+    """Whether these are panels of numbers as precise as they have to be."""
+    return isinstance(layout, Panels) and layout.rows.dtype == dtype
+
+
+def _added_by_tiles(
+    setting: _Setting, _: Any, kinds: Array, theta: Array, coef: Array
+) -> list[Callable[[], Array]]:
+    """What support rows add, tile by tile."""
+    a_sq = read_only(setting.a_sq)
 
     def tile(at: slice) -> Array:
         K, own = setting.base(at), read_only(setting.s_sq[at])
-        G = np.zeros((coef.shape[2], setting.block.n), K.dtype)
-        expand_tile(K, own, numbers, groups.kinds, theta, weights[at], G)
+        G = np.zeros((coef.shape[1], setting.block.n), K.dtype)
+        expand_tile(K, own, a_sq, kinds, theta, coef[at], G)
         return G
 
-    out = np.zeros((coef.shape[2], setting.block.n))
-    for part in threads.run([partial(tile, at) for at in tiles(S.shape[0])]):
-        out += part
-    return out * size
+    return [partial(tile, at) for at in tiles(len(coef))]
+
+
+def _added_by_panels(
+    setting: _Setting, support: Any, kinds: Array, theta: Array, coef: Array
+) -> list[Callable[[], Array]]:
+    """The same, some panels at a time: no product of rows leaves the cache."""
+    s_sq, a_sq = read_only(setting.s_sq), read_only(setting.a_sq)
+    A = Panels.of(setting.block.rows, np.arange(setting.block.n), setting.dtype).rows
+
+    def some(at: slice) -> Array:
+        G = np.zeros((coef.shape[1], setting.block.n), setting.dtype)
+        expand_panels(support.rows, A, s_sq, a_sq, kinds, theta, coef, at.start, at.stop, G)
+        return G
+
+    return [partial(some, at) for at in tiles(len(support.rows), TILE // width(setting.dtype))]
 
 
 class _Setting(NamedTuple):
@@ -171,10 +218,10 @@ class _Setting(NamedTuple):
         return self.kernels[0].base(S, self.block, buffer)
 
 
-def tiles(n: int) -> list[slice]:
+def tiles(n: int, most: int = TILE) -> list[slice]:
     """n support rows in tiles of equal size: a multiple of four, so that few threads end together.
 
     How rows are shared out depends on n alone, not on the number of threads: neither do the sums.
     """
-    size = -(-n // (4 * -(-n // (4 * TILE)))) if n else 1
+    size = -(-n // (4 * -(-n // (4 * most)))) if n else 1
     return [slice(lo, min(lo + size, n)) for lo in range(0, n, size)]

@@ -258,7 +258,9 @@ class GramRun:
         self.S = rule.scalars(len(kernels), outputs)
         self.plugs = rule.plugs_of_sum(outputs, rule.shares(kernels))
         dtype = gram.matrices.dtype
-        self.g = np.zeros((len(kernels), outputs, whole(n, dtype)), dtype)  # of rows that are learned
+        self.g = np.zeros(
+            (len(kernels), outputs, whole(n, dtype)), dtype
+        )  # of rows that are learned
         self.space = Workspace.of(self.g, self.plugs.b)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.flags import Flags
 from .._compiled.rows import like, sq_norms
 from .._compiled.threads import one_blas_thread, workers
-from .._compiled.tiles import BLOCK, scores, total_scores
+from .._compiled.tiles import BLOCK, laid_out, scores, total_scores
 from .._compiled.types import Array
 from ..kernels import Kernel, precomputed_base
 from .polynomials import Polynomial, polynomial_of
@@ -72,13 +71,14 @@ class Expansion:
             np.ascontiguousarray(self.coef.transpose(0, 2, 1)),
             self.work(X.shape[0]) <= LITTLE,
         )
-        flags = Flags.of(self.rows) if X.shape[0] >= BLOCK else None
+        many = X.shape[0] >= BLOCK
+        layout = laid_out(self.kernels, self.rows, coef.shape[2]) if many else None
         with workers(1 if few else self.n_jobs) as threads, one_blas_thread():
             for lo in range(0, X.shape[0], BLOCK):
                 A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
                 total = total_scores(
-                    self.kernels, self.rows, self.sq, coef, A, a_sq, threads, flags
+                    self.kernels, self.rows, self.sq, coef, A, a_sq, threads, layout
                 )
                 out[lo : lo + BLOCK] = total.T
         return out

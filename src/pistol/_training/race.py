@@ -107,7 +107,9 @@ class Contest(NamedTuple):
     threads: Workers
     watched: bool = False  # whether somebody may ask for what was learned on the way
     few: Contest | None = None  # the same on some of the folds, for a first look
-    beside: Callable[[], list[Callable[[], Any]]] = list  # tasks for threads that have nothing to do
+    beside: Callable[[], list[Callable[[], Any]]] = (
+        list  # tasks for threads that have nothing to do
+    )
 
     def race(self, racers: list[Racer], most: int, least: int = 0) -> Iterator[Racer]:
         """Let all candidates learn and yield the best so far after each doubling of the passes.
