@@ -105,7 +105,7 @@ def _rank(z, weight, total, values, rank):
 
 @plain
 def _mark(rank, low, high, marked):
-    """Mark the first rank that is at least each of `low`, and the last that is at most each of `high`."""
+    """Mark the first rank at or above each of `low`, and the last at or below each of `high`."""
     marked[:] = False
     k = 0
     for least in low:

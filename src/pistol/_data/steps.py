@@ -24,7 +24,7 @@ from .._compiled.ramps import extend_rows, find_knots
 from .._compiled.types import Array, read_only
 from .bends import Bent
 from .metric import Weighted, weighted
-from .scaling import GRAIN, plain
+from .scaling import plain
 
 RAMPS = 8  # beside a feature, at most
 HALF = 0.5  # the share of the variance of a feature that is given to its ramps

@@ -234,7 +234,7 @@ def weighted_quantile(Y: Array, weight: Array, q: float) -> Array:
 
     Infinite values do not count, unless all are.
     """
-    last = np.maximum((Y < np.inf).sum(axis=0) - 1, 0)
+    last = np.maximum(np.less(Y, np.inf).sum(axis=0) - 1, 0)
     every = np.arange(Y.shape[1])
     if (weight == weight[0]).all():  # then one share is that of all outputs; sorting takes a tenth
         share = np.cumsum(weight)

@@ -251,11 +251,21 @@ def summed_loss(rule: Rule, chunk: Chunk, V: Array) -> float:
 
 def labels(y: Any) -> Array:
     """Labels as a vector."""
+    if _few_whole_numbers(y):
+        return y
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import column_or_1d
 
     check_classification_targets(y)
     return column_or_1d(y, warn=True)
+
+
+def _few_whole_numbers(y: Any) -> bool:
+    """Whether y is a vector of whole numbers, fewer than half as many as rows: scikit-learn agrees."""
+    if not (type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and len(y)):
+        return False
+    least, most = float(y.min()), float(y.max())
+    return 2.0 * (most - least + 1.0) < len(y) and bool((np.rint(y) == y).all())
 
 
 def _alike(one: Any, other: Any) -> bool:
