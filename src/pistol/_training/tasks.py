@@ -129,17 +129,21 @@ class Classification:
 
     def errors(self, P: Array, V: Array, targets: TargetScaler) -> Array:
         """Whether each prediction is wrong."""
+        return self._wrong(P, V, _codes(V))
+
+    def _wrong(self, P: Array, V: Array, codes: Array) -> Array:
+        """The same, given the numbers of the true classes."""
         if P.shape[1] == 1 and self.zero_is_wrong:
             return P[:, 0] * V[:, 0] <= 0
-        return _codes(P) != _codes(V)
+        return _codes(P) != codes
 
     def held_out_loss(self, V: Array, r: Array, rule: Rule) -> Callable[[Array], float]:
         """The share of errors plus a fifth of the log-loss, which is less coarse."""
-        codes, total, targets = _codes(V), max(r.sum(), 1e-300), unscaled(V.shape[1])
+        codes, total = _codes(V), max(r.sum(), 1e-300)
 
         def loss(scores: Array) -> float:
             likely = least(log_loss(scores, codes, r), TEMPERATURES)
-            wrong = self.errors(scores, V, targets)
+            wrong = self._wrong(scores, V, codes)
             return float(r @ wrong) / total + 0.2 * likely
 
         return loss
