@@ -78,6 +78,7 @@ def plain_knots(z, weight):
     return values[kept], np.rint(RAMPS * rank[kept] * GRAIN) / GRAIN
 
 
+@pytest.mark.interpreted
 @few
 @given(seed=seeds, n=st.integers(3, 300), kind=st.sampled_from(["ones", "alike", "any"]))
 def test_knots_are_at_the_quantiles_of_a_feature(seed, n, kind):
@@ -91,6 +92,7 @@ def test_knots_are_at_the_quantiles_of_a_feature(seed, n, kind):
         assert_array_equal(places, theirs)
 
 
+@pytest.mark.interpreted
 @few
 @given(seed=seeds, n=st.sampled_from([1, 63, 64, 65, 200]), dtype=st.sampled_from(["f", "d"]))
 def test_rows_with_ramps_are_what_the_formula_says(seed, n, dtype):
