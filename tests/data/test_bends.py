@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pistol._data.bends import Bent, bend, bent_scaler, unbend
+from pistol._data.bends import Bent, bend, bent_scaler, in_steps, unbend
 from pistol._data.fences import fences_of
 from pistol._data.scaling import scaler_of
 
@@ -42,6 +42,18 @@ def test_unbending_inverts_bending(z):
 def test_values_without_tails_are_scaled_as_usual():
     X = np.random.default_rng(0).uniform(-1, 1, (N, 3))
     assert_array_equal(scaled(X).transform(X), scaler_of(X, np.ones(N)).transform(X))
+
+
+@few
+@given(seed=seeds, dtype=st.sampled_from(["f", "d"]), sparse=st.booleans())
+def test_every_value_is_bent_and_rounded_though_few_are_touched(seed, dtype, sparse):
+    X = np.exp(rows(seed)).astype(dtype)
+    scaler = scaler_of(X, np.ones(N))
+    plain = in_steps(bend(scaler.transform(X)))
+    assert (plain > 2).any()
+    X = sp.csr_array(X) if sparse else X
+    ours = Bent(scaler).transform(X)
+    assert_array_equal(ours, plain, strict=True)
 
 
 @few

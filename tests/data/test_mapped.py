@@ -21,8 +21,11 @@ def test_rows_are_the_same_whether_they_are_made_at_once_or_not(dtype, monkeypat
     assert_array_equal(ours.take(some), whole[some])
     assert_array_equal(ours[5:9], whole[5:9])
     assert_array_equal(ours.in_parts(), whole)
+    monkeypatch.setattr(mapped, "PART", 40)
+    assert_array_equal(ours.in_parts(), whole)
 
 
 def test_without_steps_they_are_the_rows_themselves():
     X = np.arange(6.0).reshape(3, 2)
     assert np.shares_memory(Mapped(X)[:], X)
+    assert not np.shares_memory(Mapped(X).in_parts(), X)  # which the user may change

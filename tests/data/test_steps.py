@@ -9,7 +9,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._data.bends import bent_scaler
 from pistol._data.metric import Weighted, weighted
-from pistol._data.steps import RAMPS, feature_of, onwards, per_feature, stepped
+from pistol._data.scaling import GRAIN
+from pistol._data.steps import (
+    GRID,
+    RAMPS,
+    ROUNDING,
+    _knots,
+    feature_of,
+    onwards,
+    per_feature,
+    stepped,
+)
 
 few = settings(max_examples=20, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -52,6 +62,53 @@ def test_ramps_rise_from_one_quantile_to_the_next(seed):
     assert of_normal.sum() == RAMPS
     shares = np.diff(np.append(steps.center[of_normal], 0.0)[::-1])
     assert_allclose(shares[1:], 1.0 / RAMPS, atol=0.05)  # as many rows between any two of them
+
+
+def plain_knots(z, weight):
+    """One feature's, in plain NumPy."""
+    values, at = np.unique(z.astype(np.float32), return_inverse=True)
+    if len(values) <= RAMPS + 1:
+        return values, np.arange(len(values))
+    share = np.bincount(at, weight) / weight.sum()
+    middle = np.cumsum(share) - 0.5 * share
+    rank = (middle - middle[0]) / (middle[-1] - middle[0])
+    low = np.searchsorted(rank, GRID - ROUNDING)
+    high = np.searchsorted(rank, GRID + ROUNDING, side="right") - 1
+    kept = np.unique([low, high])
+    return values[kept], np.rint(RAMPS * rank[kept] * GRAIN) / GRAIN
+
+
+@pytest.mark.interpreted
+@few
+@given(seed=seeds, n=st.integers(3, 300), kind=st.sampled_from(["ones", "alike", "any"]))
+def test_knots_are_at_the_quantiles_of_a_feature(seed, n, kind):
+    rng = np.random.default_rng(seed)
+    weight = {"ones": np.ones(n), "alike": np.full(n, 0.3), "any": rng.random(n) + 0.01}[kind]
+    parts = [rng.normal(size=n), rng.integers(0, 20, n), rng.exponential(size=n).round(1)]
+    Z = np.column_stack([np.append(part[: n - 3], [0.0, 1.0, 2.0]) for part in parts])
+    for z, (values, places) in zip(Z.T, _knots(Z, weight), strict=True):
+        ours, theirs = plain_knots(z, weight)
+        assert_array_equal(values, ours)
+        assert_array_equal(places, theirs)
+
+
+@pytest.mark.interpreted
+@few
+@given(seed=seeds, n=st.sampled_from([1, 63, 64, 65, 200]), dtype=st.sampled_from(["f", "d"]))
+def test_rows_with_ramps_are_what_the_formula_says(seed, n, dtype):
+    _, steps = scalers(table(seed))
+    Z = (3.0 * np.random.default_rng(seed).normal(size=(n, 5))).astype(dtype)
+    ramps = [
+        np.clip(np.interp(Z[:, i].astype(np.float32), *knots) - k, 0.0, 1.0)
+        for i, knots in steps.places.items()
+        for k in range(int(knots[1][-1]))
+    ]
+    extended = steps.extended(Z)
+    assert extended.dtype == Z.dtype
+    precise = 1e-12 if dtype == "d" else 1e-6
+    assert_allclose(extended[:, :5], Z * steps.keep, rtol=precise)
+    expected = (np.transpose(ramps) - steps.center) * steps.size
+    assert_allclose(extended[:, 5:], expected, rtol=precise, atol=precise)
 
 
 @few

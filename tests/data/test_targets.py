@@ -96,6 +96,22 @@ def test_a_quantile_has_its_share_of_the_weight_below(seed, q):
         assert weight[Y[:, j] < found[j]].sum() < q * total * (1 + 1e-12)
 
 
+@few
+@given(seed=seeds, q=st.sampled_from([0.25, 0.5, 0.75]), infinite=st.booleans())
+def test_a_quantile_with_weights_is_the_one_of_so_many_copies(seed, q, infinite):
+    """Whatever the weights, it is what the definition says of finite values."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 30))
+    Y, weight = rng.integers(-3, 4, (n, 3)).astype(float), rng.integers(1, 4, n)
+    Y[rng.random(Y.shape) < 0.3 * infinite] = np.inf
+    found = weighted_quantile(Y, weight.astype(float), q)
+    copies = np.repeat(Y, weight, axis=0)
+    assert_array_equal(found, weighted_quantile(copies, np.full(len(copies), 0.25), q))
+    for column, value in zip(copies.T, found, strict=True):
+        column = np.sort(column[np.isfinite(column)])
+        assert value == (column[int(np.ceil(q * len(column))) - 1] if len(column) else np.inf)
+
+
 def test_a_scaler_that_differs_is_taken_per_output():
     old, new = (
         TargetScaler(np.zeros(3), np.ones(3)),

@@ -46,18 +46,22 @@ class Bent:
         """The scaled and bent rows."""
         Z = self.scaler.transform(X)
         if sp.issparse(Z):
-            return sp.csr_array((in_steps(bend(Z.data)), Z.indices, Z.indptr), shape=Z.shape)
+            return sp.csr_array((_bent(Z.data), Z.indices, Z.indptr), shape=Z.shape)
         size = max(1, PART // Z.shape[1])
         for lo in range(0, Z.shape[0], size):
             part = Z[lo : lo + size]
-            Z[lo : lo + size] = in_steps(self._bend(part))
+            ranks = self._ranks(part) if self.ranked else None
+            _bent(part.reshape(-1))
+            if ranks is not None:
+                part[:, list(self.ranked)] = ranks
         return Z
 
-    def _bend(self, Z: Array) -> Array:
-        out = bend(Z)
-        for i, (values, scores) in self.ranked.items():
-            out[:, i] = np.interp(Z[:, i], values, scores)
-        return out
+    def _ranks(self, Z: Array) -> Array:
+        """The normal scores of the features that have some."""
+        out = Z[:, list(self.ranked)]
+        for column, knots in zip(out.T, self.ranked.values(), strict=True):
+            column[:] = np.interp(column, *knots)
+        return in_steps(out)
 
     def inverse_transform(self, Z: Any) -> Any:
         """Rows from scaled and bent rows; values very far out come back less exactly."""
@@ -85,6 +89,13 @@ def bend(Z: Array) -> Array:
     return np.copysign(np.minimum(size, STRAIGHT) + beyond / (1.0 + beyond / ROOM), Z)
 
 
+def _bent(z: Array) -> Array:
+    """Scaled values, in place: few are so large that they are bent, and the others are in steps."""
+    far = np.flatnonzero(np.abs(z) > STRAIGHT)
+    z[far] = in_steps(bend(z[far]))
+    return z
+
+
 def in_steps(Z: Array) -> Array:
     """Values without what depends on rounding; faint ones, which no step would leave, stay."""
     steps = (np.rint(Z * GRAIN) / GRAIN).astype(Z.dtype, copy=False)
@@ -104,7 +115,10 @@ def bent_scaler(X: Any, weight: Array, rows: Array, each: Array) -> Bent:
         return Bent(scaler_of(X, weight))
     sample = X[rows].astype(np.float64, copy=False)
     fences = fences_of(sample, each, FAR_OUT)
-    scaler = scaler_of(fences.within(X), weight)
+    near = fences.within(X)
+    scaler = scaler_of(near, weight)
+    if near is X:
+        return Bent(scaler)
     outside = each @ ((sample < fences.low) | (sample > fences.high)) / each.sum()
     heavy = np.flatnonzero((outside > OUTSIDE) & scaler.varies)
     Z = scaler.transform(sample) if len(heavy) else sample

@@ -22,6 +22,7 @@ from .targets import weighted_quantile
 SAMPLE = 2048  # rounds that the fences are computed from
 TYPICAL = 0.75  # the quantile of the distances from the median that is a typical one
 FAR_OUT = 12.0  # typical distances from the median to a fence; of a normal feature 14 deviations
+PART = 2**16  # entries that are looked at together: new memory would take longer than all else
 AGAIN = 2  # times that the fences of a sparse feature are computed again
 LITTLE = 2.0**-10  # a smaller part of a sum is no difference: too many digits would be lost
 
@@ -37,27 +38,33 @@ class Fences:
         """The rows with every value between the fences; X itself where all of them are."""
         if (X.min(axis=0) >= self.low).all() and (X.max(axis=0) <= self.high).all():
             return X
-        return np.clip(X, self.low, self.high).astype(X.dtype)
+        return np.clip(X, self.low, self.high).astype(X.dtype, copy=False)
 
 
 def fences_of(X: Array, weight: Array, far_out: float = FAR_OUT) -> Fences:
-    """Fences at so many typical distances from the median.
+    """Fences at so many typical distances from the median."""
+    n, d = X.shape
+    size = max(1, PART // n)
+    parts = [_fences_of(X[:, lo : lo + size], weight, far_out) for lo in range(0, d, size)]
+    low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+    return Fences(low, high)
+
+
+def _fences_of(X: Array, weight: Array, far_out: float) -> tuple[Array, Array]:
+    """Those of some features.
 
     A value that more than half of the rows have is the median. The distance of the other rows from it
     is typical then.
     """
     median = weighted_quantile(X, weight, 0.5)
-    gap = np.abs(X.astype(np.float64) - median)
-    usual = weight @ (gap == 0) > 0.5 * weight.sum()
-    gap = np.where(usual & (gap == 0), np.inf, gap)
-    rank = np.argsort(gap, axis=0)
-    gap = np.take_along_axis(gap, rank, axis=0)
-    share = np.cumsum(weight[rank] * np.isfinite(gap), axis=0)
-    at = (share >= TYPICAL * share[-1]).argmax(axis=0)
-    typical = gap[at, np.arange(X.shape[1])]
+    gap = np.abs(X.astype(np.float64, copy=False) - median)
+    same = gap == 0
+    usual = weight @ same > 0.5 * weight.sum()
+    gap[same & usual] = np.inf
+    typical = weighted_quantile(gap, weight, TYPICAL)
     with np.errstate(over="ignore"):
         reach = np.where(typical > 0, far_out * typical, np.inf)
-    return Fences(median - reach, median + reach)
+    return median - reach, median + reach
 
 
 def within_stored(X: Any, seen: Overview, threads: Workers) -> Any:

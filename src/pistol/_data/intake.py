@@ -34,6 +34,7 @@ from .tables import (
 from .validation import DTYPES, LAYOUT, usable
 
 SAMPLE = 10_000  # rows that tell the medians of columns without missing values
+PART = 2**16  # entries that are sorted together
 
 
 class Columns(NamedTuple):
@@ -93,7 +94,7 @@ def check_first(estimator: Any, X: Any, y: Any) -> Intake:
         table = _finite(read_array(X, picked))
         return _tabular(who, table, y, Columns(n, names, plain=False))
     X = usable(X, names)
-    fill = np.median(X[:: max(1, len(X) // SAMPLE)], axis=0)
+    fill = _medians(X[:: max(1, len(X) // SAMPLE)])
     return Intake(X, y, Columns(n, names, plain_encoder(_labels(names, n), fill)))
 
 
@@ -237,6 +238,14 @@ def _has_gaps(X: Array) -> bool:
     """Whether a number is missing; the sum tells cheaply that none is."""
     with np.errstate(all="ignore"):
         return bool(np.isnan(X.sum()) and np.isnan(X).any())
+
+
+def _medians(X: Array) -> Array:
+    """The median of every feature, from a few features sorted together: new memory takes its time."""
+    n, d = X.shape
+    size = max(1, PART // n)
+    ordered = (np.sort(X[:, lo : lo + size], axis=0) for lo in range(0, d, size))
+    return np.concatenate([part[(n - 1) // 2 : n // 2 + 1].mean(axis=0) for part in ordered])
 
 
 def _labels(names: Array | None, n: int) -> list[Any]:

@@ -44,7 +44,11 @@ class Mapped:
 
     def in_parts(self) -> Array:
         """All rows, made a part at a time: what lies between the steps takes little memory."""
-        out = np.empty(self.shape, self.dtype)
-        for lo in range(0, len(out), PART):
+        first = self[:PART]
+        if len(first) == len(self.X):
+            return first.copy() if np.may_share_memory(first, self.X) else first
+        out = np.empty((len(self.X), first.shape[1]), first.dtype)
+        out[:PART] = first
+        for lo in range(PART, len(out), PART):
             out[lo : lo + PART] = self[lo : lo + PART]
         return out

@@ -20,20 +20,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.ramps import extend_rows
+from .._compiled.ramps import extend_rows, find_knots
 from .._compiled.types import Array, read_only
 from .bends import Bent
 from .metric import Weighted, weighted
-from .scaling import GRAIN, plain
+from .scaling import plain
 
 RAMPS = 8  # beside a feature, at most
 HALF = 0.5  # the share of the variance of a feature that is given to its ramps
 KNOTS = 64  # between which ranks are on straight lines
 GRID = np.linspace(0.0, 1.0, KNOTS + 1)
+MOST_KNOTS = 2 * (KNOTS + 1)  # there are: the nearest values on both sides of each
 # Centres of ramps are multiples of 1 / CENTRES. Ramps are multiples of 1 / GRAIN, so their means are
 # often halfway between two of these, where the order of the rows would tell which one is nearer.
 CENTRES = 2.0**20
 ROUNDING = 1e-9  # a quantile that is a value up to rounding is this value
+LOW, HIGH = read_only(GRID - ROUNDING), read_only(GRID + ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,13 +123,14 @@ def stepped(scaler: Any, Z: Any, weight: Array, most: int) -> Stepped | None:
     if sp.issparse(Z) or not isinstance(scaler, Bent):
         return None
     some = np.flatnonzero(scaler.varies & _has_several(Z))
-    places = {int(i): _knots(np.ascontiguousarray(Z[:, i]), weight) for i in some}
+    own = Z[:, some]
+    places = dict(zip(some.tolist(), _knots(own, weight), strict=True))
     counts = [_count(found) for _, found in places.values()]
     if not 0 < sum(counts) <= most - Z.shape[1]:
         return None
     bare = Stepped(scaler, places, np.zeros(sum(counts)), np.ones(sum(counts)))
     ramps = bare.extended(Z.astype(np.float64, copy=False))[:, Z.shape[1] :]
-    share, own = weight / weight.sum(), Z[:, some]
+    share = weight / weight.sum()
     center = np.rint(share @ ramps * CENTRES) / CENTRES
     ramps -= center
     total = np.add.reduceat(share @ np.square(ramps, out=ramps), _starts(counts)[:-1])
@@ -142,20 +145,29 @@ def _has_several(Z: Array) -> Array:
     return ~((Z.min(axis=0) == Z) | (Z.max(axis=0) == Z)).all(axis=0)
 
 
-def _knots(z: Array, weight: Array) -> tuple[Array, Array]:
-    """Values of a feature, and how many ramps have risen up to there."""
-    values, at = np.unique(z.astype(np.float32), return_inverse=True)
-    values = values.astype(np.float64)
-    if len(values) <= RAMPS + 1:
-        return read_only(values), read_only(np.arange(len(values), dtype=np.float64))
-    share = np.bincount(at, weight) / weight.sum()
-    middle = np.cumsum(share) - 0.5 * share
-    rank = (middle - middle[0]) / (middle[-1] - middle[0])
-    kept = np.zeros(len(values), bool)  # the same if the feature is multiplied by -1
-    kept[np.searchsorted(rank, GRID - ROUNDING)] = True
-    kept[np.searchsorted(rank, GRID + ROUNDING, side="right") - 1] = True
-    places = np.rint(RAMPS * rank[kept] * GRAIN) / GRAIN
-    return read_only(values[kept]), read_only(places)
+def _knots(Z: Array, weight: Array) -> list[tuple[Array, Array]]:
+    """Values of each feature, and how many ramps have risen up to there."""
+    lines, beside = np.ascontiguousarray(Z.T, np.float32), weight[None]
+    if (weight == weight[0]).all():
+        lines = np.sort(lines, axis=1)
+    else:
+        rank = np.argsort(lines, axis=1, kind="stable")
+        lines, beside = np.take_along_axis(lines, rank, axis=1), weight[rank]
+    values, places = np.empty((2, len(lines), MOST_KNOTS))
+    counts = np.empty(len(lines), np.int64)
+    find_knots(
+        read_only(lines),
+        read_only(np.ascontiguousarray(beside)),
+        float(weight.sum()),
+        LOW,
+        HIGH,
+        float(RAMPS),
+        values,
+        places,
+        counts,
+    )
+    found = zip(values, places, counts.tolist(), strict=True)
+    return [(read_only(own[:n]), read_only(risen[:n])) for own, risen, n in found]
 
 
 def onwards(Z: Any, start: Any, scaler: Any) -> Any:

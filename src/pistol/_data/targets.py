@@ -230,11 +230,19 @@ SCALINGS: dict[str, tuple[Scaling, Scaling]] = {
 
 
 def weighted_quantile(Y: Array, weight: Array, q: float) -> Array:
-    """The smallest value of every output that a share q of the weight does not exceed."""
+    """The smallest value of every output that a share q of the weight does not exceed.
+
+    Infinite values do not count, unless all are.
+    """
+    last = np.maximum(np.less(Y, np.inf).sum(axis=0) - 1, 0)
+    every = np.arange(Y.shape[1])
+    if (weight == weight[0]).all():  # then one share is that of all outputs; sorting takes a tenth
+        share = np.cumsum(weight)
+        return np.sort(Y, axis=0)[np.searchsorted(share, q * share[last]), every]
     rank = np.argsort(Y, axis=0)  # equal values may come in any order
     share = np.cumsum(weight[rank], axis=0)
-    at = (share >= q * share[-1]).argmax(axis=0)
-    return np.take_along_axis(Y, rank, axis=0)[at, np.arange(Y.shape[1])]
+    at = (share >= q * share[last, every]).argmax(axis=0)
+    return np.take_along_axis(Y, rank, axis=0)[at, every]
 
 
 def _halves(center: Array, deviation: Array) -> TargetScaler:

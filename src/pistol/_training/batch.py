@@ -223,7 +223,7 @@ def _race(work: Work, plan: Race, watch: Watch | None, numbers: list[int] | None
             if watch is not None and watched and _stopped(work, level, rule, watch):
                 break
         best, scaler = level.best, level.metric()
-        data = data._replace(X=onwards(data.X, work.blank.scaler, scaler))
+        data = data._replace(X=onwards(level.data.X, level.scaler, scaler))
         (candidate,) = family.candidates(data.X, data.weight, scaler, [best.number]).values()
         if plan.full:  # on kernel values of the race, where these are for all rows
             make = best.again or family.runs([candidate], data, rule, threads)[0]

@@ -129,17 +129,21 @@ class Classification:
 
     def errors(self, P: Array, V: Array, targets: TargetScaler) -> Array:
         """Whether each prediction is wrong."""
+        return self._wrong(P, V, _codes(V))
+
+    def _wrong(self, P: Array, V: Array, codes: Array) -> Array:
+        """The same, given the numbers of the true classes."""
         if P.shape[1] == 1 and self.zero_is_wrong:
             return P[:, 0] * V[:, 0] <= 0
-        return _codes(P) != _codes(V)
+        return _codes(P) != codes
 
     def held_out_loss(self, V: Array, r: Array, rule: Rule) -> Callable[[Array], float]:
         """The share of errors plus a fifth of the log-loss, which is less coarse."""
-        codes, total, targets = _codes(V), max(r.sum(), 1e-300), unscaled(V.shape[1])
+        codes, total = _codes(V), max(r.sum(), 1e-300)
 
         def loss(scores: Array) -> float:
             likely = least(log_loss(scores, codes, r), TEMPERATURES)
-            wrong = self.errors(scores, V, targets)
+            wrong = self._wrong(scores, V, codes)
             return float(r @ wrong) / total + 0.2 * likely
 
         return loss
@@ -251,11 +255,21 @@ def summed_loss(rule: Rule, chunk: Chunk, V: Array) -> float:
 
 def labels(y: Any) -> Array:
     """Labels as a vector."""
+    if _few_whole_numbers(y):
+        return y
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import column_or_1d
 
     check_classification_targets(y)
     return column_or_1d(y, warn=True)
+
+
+def _few_whole_numbers(y: Any) -> bool:
+    """Whether y is a vector of whole numbers, fewer than half as many as rows: scikit-learn agrees."""
+    if not (type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and len(y)):
+        return False
+    least, most = float(y.min()), float(y.max())
+    return 2.0 * (most - least + 1.0) < len(y) and bool((np.rint(y) == y).all())
 
 
 def _alike(one: Any, other: Any) -> bool:
