@@ -232,7 +232,7 @@ SCALINGS: dict[str, tuple[Scaling, Scaling]] = {
 def weighted_quantile(Y: Array, weight: Array, q: float) -> Array:
     """The smallest value of every output that a share q of the weight does not exceed.
 
-    Infinite values do not count, unless all are.
+    Values of +inf do not count, unless all are.
     """
     last = np.maximum(np.less(Y, np.inf).sum(axis=0) - 1, 0)
     every = np.arange(Y.shape[1])
