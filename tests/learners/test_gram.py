@@ -14,6 +14,7 @@ from pistol._compiled.types import read_only
 from pistol._data.sums import SUMS
 from pistol._learners import Dual, Rule, step_by_step
 from pistol._learners import gram as _gram
+from pistol._learners.gradients import mean_squares
 from pistol._learners.gram import PRECISE, WIDE, Gram, GramRun
 from pistol.kernels import get_kernel
 from pistol.losses import LOSSES, MULTINOMIAL
@@ -286,6 +287,16 @@ def test_held_out_rows_anywhere_have_the_scores_of_the_expansion(seed):
     run.learn(Y, read_only(rng.choice(columns[:m], 2 * N)), r[: 2 * N])
     at = rng.permutation(N)[: int(rng.integers(1, N))]
     assert_near(run.scores(at), run.expansion().decide(Z[at]))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_gradients_ask_for_rows_that_are_not_copied_at_once(layout):
+    Z, Y, order, r = make(0, 2)
+    run, _ = runs(KERNELS["mixed"], rule_of("smooth_hinge"), layout(Z), 2)
+    run.learn(Y, order, r)
+    whole, weight = mean_squares(run.expansion(), layout(Z), np.ones(N)), np.ones(N)
+    assert_array_equal(mean_squares(run.looked_at(), layout(Z), weight), whole)
+    assert_array_equal(run.looked_at().sq, run.expansion().sq)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +32,22 @@ MODERATE = 1e8  # its cube is far below the largest number of float32
 MOST, PART = 128, 64  # rows whose gradients are computed together, and by one thread
 FEWEST = 48  # rows that are copied at once
 LITTLE = 2**24  # products from which threads share them out
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """Rows of a matrix that are not copied at once: memory may cost more than the copy."""
+
+    matrix: Array
+    at: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns."""
+        return len(self.at), self.matrix.shape[1]
+
+    def __getitem__(self, at: Array) -> Array:
+        return self.matrix[self.at[at]]
 
 
 def mean_squares(
@@ -200,7 +217,7 @@ class _Slopes(NamedTuple):
 class _Dense:
     """Support rows as compiled products take them: with whole panels of rows and features."""
 
-    def __init__(self, rows: Array, used: Array, dtype: Any) -> None:
+    def __init__(self, rows: Array | Picked, used: Array, dtype: Any) -> None:
         (n, d), self.width = (len(used), rows.shape[1]), width(dtype)
         self.rows = aligned((_whole(n, self.width), _whole(d, self.width)), dtype)
         for lo in range(0, n, FEWEST):

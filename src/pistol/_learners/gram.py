@@ -45,7 +45,7 @@ from ..kernels import (
     precomputed_base,
 )
 from .dual import Dual
-from .gradients import MODERATE
+from .gradients import MODERATE, Picked
 from .models import Expansion
 from .rule import Rule, step_by_step
 from .support import diagonal
@@ -332,6 +332,14 @@ class GramRun:
         """f̄ so far as a function of scaled rows."""
         Z, ids = self._learned()
         return Expansion(self.kernels, ids, Z, sq_norms(Z), self.model(), self.n_jobs)
+
+    def looked_at(self) -> Expansion:
+        """The same for gradients, which ask for few of its rows at a time."""
+        at = self.gram.learned
+        sq = [sq_norms(self.Z[at[few]]) for few in _pieces(len(at), PRECISE)]
+        rows = self.Z[at] if sp.issparse(self.Z) else Picked(self.Z, at)
+        ids = self.ids[at]
+        return Expansion(self.kernels, ids, rows, np.concatenate(sq), self.model(), self.n_jobs)
 
     def products(self, sq: Array, rows: Array) -> Array | None:
         """Inner products of all rows that are learned with some of them, of these numbers.
