@@ -119,6 +119,14 @@ def test_mean_squares_are_sums_over_outputs_and_rows_of_squared_gradients(seed, 
 
 @few
 @given(seed=seeds, n=st.integers(1, 150))
+def test_much_work_in_float32_finds_what_float64_finds(seed, n):
+    model, A, weight = large_model(seed, 15, 200), rows(seed + 1, n, 80), np.ones(n)
+    squares = np.square(gradients_of(model)(A)).sum(axis=0).mean(axis=0)
+    assert_allclose(mean_squares(model, A, weight), squares, rtol=1e-5)
+
+
+@few
+@given(seed=seeds, n=st.integers(1, 150))
 def test_known_inner_products_give_the_same_mean_squares(seed, n):
     model, A, weight = large_model(seed), rows(seed + 1, n, 80), np.ones(n)
     known = mean_squares(model, A, weight, inner=model.rows @ A.T)

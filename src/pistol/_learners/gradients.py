@@ -27,7 +27,7 @@ from .cells import Patchwork, centred, members
 from .models import Expansion
 from .rule import chunks
 
-PRECISE = 256  # support rows up to which float64 costs nothing
+PRECISE = 256  # support rows up to which float64 costs nothing, unless they are wide
 MODERATE = 1e8  # its cube is far below the largest number of float32
 MOST, PART = 128, 64  # rows whose gradients are computed together, and by one thread
 FEWEST = 48  # rows that are copied at once
@@ -77,7 +77,7 @@ def relative_squares(
     size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     total, weight = np.zeros(A.shape[1]), np.ascontiguousarray(weight, np.float64)
     squares: Callable[..., Iterable[Array]] = (
-        partial(_Slopes.of(model, size).squares, threads)
+        partial(_Slopes.of(model, size, _dtype(model, _much(model))).squares, threads)
         if isinstance(model, Expansion)
         else partial(_squares, gradients_of(model, size))
     )
@@ -105,6 +105,17 @@ def _largest(model: Expansion | Patchwork) -> float:
     return max(_largest(model.base), *cells)
 
 
+def _much(model: Expansion) -> bool:
+    """Whether mean squares take long enough for float32 to be worth its while."""
+    products = MOST * np.count_nonzero((model.coef != 0.0).any(axis=0)) * model.rows.shape[1]
+    return len(model.sq) > PRECISE or products > LITTLE
+
+
+def _dtype(model: Expansion, much: bool) -> Any:
+    """What much is computed in, unless numbers might be too large or too small for it."""
+    return np.float32 if much and _moderate(model) else np.float64
+
+
 def _moderate(model: Expansion) -> bool:
     """Whether all numbers on the way to the gradients are within what float32 can hold."""
     gammas = [kernel.theta[0] for kernel in model.kernels]
@@ -122,7 +133,8 @@ def gradients_of(
     it is to be `exact`, the gradient there is as if only their slope were smaller.
     """
     if isinstance(model, Expansion):
-        return partial(_Slopes.of(model, size).gradients, exact=exact)
+        slopes = _Slopes.of(model, size, _dtype(model, len(model.sq) > PRECISE))
+        return partial(slopes.gradients, exact=exact)
 
     def gradients(A: Any) -> Array:
         G = gradients_of(model.base, size, exact)(A)
@@ -149,9 +161,8 @@ class _Slopes(NamedTuple):
     starts: Array  # where those of each output begin, and the end
 
     @classmethod
-    def of(cls, model: Expansion, size: float) -> _Slopes:
+    def of(cls, model: Expansion, size: float, dtype: Any) -> _Slopes:
         """Slopes divided by `size`, of kernels that are there in all space."""
-        dtype = np.float32 if len(model.sq) > PRECISE and _moderate(model) else np.float64
         groups = groups_of(model.kernels)
         if groups is None:
             raise ValueError("the gradients of these kernels are not known")
