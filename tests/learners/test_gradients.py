@@ -1,14 +1,17 @@
 """The closed-form gradient of f is its derivative; the slopes of kernels are theirs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.rows import sq_norms
 from pistol._compiled.sums import KINDS, groups_of
+from pistol._compiled.threads import workers
 from pistol._compiled.tiles import kernel_values
 from pistol._data.sums import SUMS
 from pistol._learners.gradients import gradients_of, mean_squares
@@ -86,6 +89,48 @@ def test_mean_squares_are_those_of_numerical_derivatives(seed, outputs):
         step = h * np.eye(A.shape[1])[i]
         slope = (model.decide(A + step) - model.decide(A - step)) / (2 * h)
         assert_allclose(square, weight @ np.square(slope).sum(axis=1) / weight.sum(), rtol=1e-4)
+
+
+def large_model(seed, outputs=6, n=300, d=80):
+    """With work enough for several threads, and rows that some outputs have no coefficient for."""
+    rng, S, kernels = np.random.default_rng(seed), rows(seed, n, d), SUMS[2].kernels(2.0 * d, d)
+    coef = rng.normal(size=(len(kernels), outputs, n)) * (rng.random((outputs, n)) < 0.7)
+    return Expansion(kernels, np.arange(n), S, sq_norms(S), coef)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_any_number_of_threads_finds_the_same_to_the_last_bit(layout):
+    model, weight = large_model(0), np.random.default_rng(0).uniform(0.5, 2.0, 150)
+    model, A = replace(model, rows=layout(model.rows)), layout(rows(1, 150, 80))
+    alone = mean_squares(model, A, weight)
+    for n_jobs in (1, 2, 3):
+        with workers(n_jobs) as threads:
+            assert_array_equal(mean_squares(model, A, weight, threads), alone)
+
+
+@few
+@given(seed=seeds, n=st.integers(1, 150))
+def test_mean_squares_are_sums_over_outputs_and_rows_of_squared_gradients(seed, n):
+    model, A = large_model(seed), rows(seed + 1, n, 80)
+    weight = np.random.default_rng(seed).uniform(0.5, 2.0, n)
+    squares = np.square(gradients_of(model)(A)).sum(axis=0)
+    assert_allclose(mean_squares(model, A, weight), weight @ squares / weight.sum(), rtol=1e-3)
+
+
+@few
+@given(seed=seeds, n=st.integers(1, 150))
+def test_much_work_in_float32_finds_what_float64_finds(seed, n):
+    model, A, weight = large_model(seed, 15, 200), rows(seed + 1, n, 80), np.ones(n)
+    squares = np.square(gradients_of(model)(A)).sum(axis=0).mean(axis=0)
+    assert_allclose(mean_squares(model, A, weight), squares, rtol=1e-5)
+
+
+@few
+@given(seed=seeds, n=st.integers(1, 150))
+def test_known_inner_products_give_the_same_mean_squares(seed, n):
+    model, A, weight = large_model(seed), rows(seed + 1, n, 80), np.ones(n)
+    known = mean_squares(model, A, weight, inner=model.rows @ A.T)
+    assert_allclose(known, mean_squares(model, A, weight), rtol=1e-3)
 
 
 def test_sparse_rows_have_the_gradients_of_dense_ones():

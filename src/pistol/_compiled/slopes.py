@@ -21,6 +21,7 @@ from .sums import FOUR, GAUSSIAN, POLYNOMIAL, Groups, fourth_powers
 from .types import Array, indices, loop, read_only
 
 APART = 1e-3  # of the length of the longest support row; shorter distances are mostly rounding
+NEAR = 16  # lines that are read together
 
 
 def slope_coefficients(kernels: Sequence[Kernel], groups: Groups, coef: Array) -> Array:
@@ -44,7 +45,7 @@ def slope_coefficients(kernels: Sequence[Kernel], groups: Groups, coef: Array) -
 @plain(fastmath={"contract"})
 def _poly_slopes(k, size, shrunk, v, w, y):
     """1, p and p², with p = size · shrunk · k, all times size · shrunk."""
-    for i in range(len(k)):
+    for i in range(len(v)):
         t = size * shrunk[i]
         p = t * k[i]
         v[i] = t
@@ -56,7 +57,7 @@ def _poly_slopes(k, size, shrunk, v, w, y):
 def _gaussian_slopes(k, s, a_sq, gamma, v):
     """Values of a Gaussian: its slope is 2γ times as large."""
     zero = k.dtype.type(0.0)
-    for i in range(len(k)):
+    for i in range(len(v)):
         v[i] = gaussian_value(k[i], s, a_sq[i], gamma, zero)
 
 
@@ -64,7 +65,7 @@ def _gaussian_slopes(k, s, a_sq, gamma, v):
 def _exponential_values(k, s, a_sq, gamma, least, v, inverse):
     """exp(-γ ‖s - a‖), and 1 / ‖s - a‖; zero where that is mostly rounding."""
     zero, one = k.dtype.type(0.0), k.dtype.type(1.0)
-    for i in range(len(k)):
+    for i in range(len(v)):
         square = s + a_sq[i] - (k[i] + k[i])
         distance = np.sqrt(square if square > least else one)
         v[i] = fast_exp(-gamma * distance)
@@ -115,29 +116,31 @@ def _add_part(part, k, short, h, own):
 
 
 @plain
-def _add_row(k, n, kinds, coef, lines, short, part, H, order, counts, own):
+def _add_row(k, n, kinds, coef, lines, exact, short, part, order, ends, at, H, own):
     """What support row n counts in the gradients of all outputs that it has a coefficient for."""
-    for j in range(len(H)):
-        c, learned = coef[j], False
-        for i in range(len(c)):
-            learned = learned or c[i] != 0.0
-        if not learned:
+    for j in range(len(at)):
+        if at[j] == ends[j] or order[at[j]] != n:
             continue
-        h = H[j, counts[j]]
-        order[j, counts[j]] = n
-        counts[j] += 1
-        for i in range(len(h)):
-            h[i] = 0.0
+        c, h = coef[j], H[at[j]]
+        at[j] += 1
+        _clear(h)
         for group in range(len(kinds)):
             if kinds[group] != POLYNOMIAL:
                 _add_group(FOUR * group, c, lines, h)
         _add_own(h, own[j])
         for group in range(len(kinds)):
-            if kinds[group] == POLYNOMIAL:
-                for i in range(len(part)):
-                    part[i] = 0.0
+            if kinds[group] == POLYNOMIAL and exact:
+                _clear(part)
                 _add_group(FOUR * group, c, lines, part)
                 _add_part(part, k, short[group], h, own[j])
+            elif kinds[group] == POLYNOMIAL:
+                _add_group(FOUR * group, c, lines, h)
+
+
+@plain
+def _clear(h):
+    for i in range(len(h)):
+        h[i] = 0.0
 
 
 @plain
@@ -163,18 +166,18 @@ def _signature(data: Any) -> Any:
     real, numbers = from_dtype(np.dtype(data)), _numbers(data)
     theta, coef = (types.Array(real, n, "C", readonly=True) for n in (2, 3))
     rule = numbers, numbers, indices, theta, coef, types.boolean
-    found = _cube(data), types.int64[:, ::1], types.int64[::1], _matrix(data)
-    return types.void(_matrix(data), *rule, *found)
+    return types.void(_matrix(data), *rule, indices, indices, _matrix(data), _matrix(data))
 
 
 @loop(_signature)
-def add_slopes(K, s_sq, a_sq, kinds, theta, coef, exact, H, order, counts, own):
-    """H[j, x, i] = Σ_q coef[n, j, q] P_q(s_n, a_i) with n = order[j, x], for x up to counts[j].
+def add_slopes(K, s_sq, a_sq, kinds, theta, coef, exact, order, starts, H, own):
+    """H[x, i] = Σ_q coef[n, j, q] P_q(s_n, a_i) with n = order[x], for x from starts[j] to the next.
 
-    K has ⟨s_n, a_i⟩. The gradient of f_j at a_i is Σ_x H[j, x, i] s_n - own[j, i] a_i. At rows that
-    polynomials shorten it is as if only their slope were smaller, unless it is to be exact.
+    K has ⟨s_n, a_i⟩, maybe for more rows. The gradient of f_j at a_i is the sum of H[x, i] s_n over
+    these x without own[j, i] a_i. At rows that polynomials shorten it is as if only their slope were
+    smaller, unless it is to be exact.
     """
-    m, one, largest = K.shape[1], K.dtype.type(1.0), K.dtype.type(0.0)
+    m, one, largest = len(a_sq), K.dtype.type(1.0), K.dtype.type(0.0)
     lines, rest = np.zeros((FOUR * len(kinds), m), K.dtype), np.empty((2, m), K.dtype)
     shrunk, short = np.ones((len(kinds), m), K.dtype), np.zeros((len(kinds), m), K.dtype)
     for group in range(len(kinds)):
@@ -182,15 +185,15 @@ def add_slopes(K, s_sq, a_sq, kinds, theta, coef, exact, H, order, counts, own):
         for i in range(m):
             if a_sq[i] > most:
                 shrunk[group, i] = np.sqrt(most / a_sq[i])
-                if exact:
-                    short[group, i] = one / a_sq[i]
+                short[group, i] = one / a_sq[i]
     for n in range(len(s_sq)):
         largest = s_sq[n] if s_sq[n] > largest else largest
     least = K.dtype.type(APART * APART) * largest
+    at, ends, inverse, part = starts[:-1].copy(), starts[1:], rest[0], rest[1]
     for n in range(len(s_sq)):
         k = K[n]
-        _make_lines(k, s_sq[n], a_sq, kinds, theta, least, lines, shrunk, rest[0])
-        _add_row(k, n, kinds, coef[n], lines, short, rest[1], H, order, counts, own)
+        _make_lines(k, s_sq[n], a_sq, kinds, theta, least, lines, shrunk, inverse)
+        _add_row(k, n, kinds, coef[n], lines, exact, short, part, order, ends, at, H, own)
 
 
 @loop(lambda data: types.void(_matrix(data), _cube(data), _matrix(data)))
@@ -205,27 +208,79 @@ def inner_products(S, panels, out):
             product(S, a, 1, step, panels, b, w, order, lines, tile, out, at, out.shape[1])
 
 
-@loop(lambda data: types.void(*[_matrix(data)] * 4, indices, _numbers(data), _matrix(data)))
-def gradient(S, H, A, tile, order, own, out):
-    """out[i] = Σ_x H[x, i] s_n - own[i] a_i with n = order[x].
+@loop(
+    lambda data: types.void(
+        types.Array(from_dtype(np.dtype(data)), 2, "C", readonly=True),
+        indices,
+        _numbers(data),
+        _matrix(data),
+    )
+)
+def known_products(P, rows, factor, out):
+    """out[n, i] = P[rows[i], n] factor[n] factor[rows[i]]: some lines of P as columns.
 
-    `tile` has the size of a panel. There are whole panels of features in S and `out`, and of rows i.
+    Few lines at a time, which are read from begin to end.
     """
+    for lo in range(0, len(rows), NEAR):
+        for n in range(len(out)):
+            for i in range(lo, min(lo + NEAR, len(rows))):
+                out[n, i] = P[rows[i], n] * (factor[n] * factor[rows[i]])
+
+
+@plain
+def _gradient(S, H, A, tile, order, own, first, out):
+    """`gradient` of one output at the rows of A from one of them on, as many as `out` has room for."""
     (_, m), d, w = H.shape, S.shape[1], len(tile)
+    last = min(first + len(out), m)
     for c in range(0, d, w):
-        for i in range(0, m, w):
-            product(H, i, m, 1, S, c, d, order, w, tile, out, i * d + c, d)
-    for i in range(len(A)):
-        a, to = A[i], out[i]
+        for i in range(first, last, w):
+            lines, to = min(w, last - i), (i - first) * d + c
+            product(H, i, m, 1, S, c, d, order, lines, tile, out, to, d)
+    for i in range(first, min(last, len(A))):
+        a, to = A[i], out[i - first]
         for x in range(len(a)):
             to[x] -= own[i] * a[x]
 
 
-@loop(lambda data: types.void(_matrix(data), types.float64[::1], types.float64[::1]))
-def add_slope_squares(G, weight, total):
-    """total[x] += Σ_i weight[i] G[i, x]², where G may have more rows and columns."""
+@plain
+def _add_squares(G, weight, total):
+    """`add_slope_squares` of one output."""
     for i in range(len(weight)):
         g, w = G[i], weight[i]
         for x in range(len(total)):
             slope = np.float64(g[x])
             total[x] += w * (slope * slope)
+
+
+@loop(lambda data: types.void(*[_matrix(data)] * 4, indices, _numbers(data), _matrix(data)))
+def gradient(S, H, A, tile, order, own, out):
+    """out[i] = Σ_x H[x, i] s_n - own[i] a_i with n = order[x].
+
+    `tile` has the size of a panel. There are whole panels of features in S and `out`, and as many rows
+    in H and `out` as fill the lines of a tile.
+    """
+    _gradient(S, H, A, tile, order, own, 0, out)
+
+
+@loop(lambda data: types.void(_matrix(data), types.float64[::1], types.float64[::1]))
+def add_slope_squares(G, weight, total):
+    """total[x] += Σ_i weight[i] G[i, x]², where G may have more rows and columns."""
+    _add_squares(G, weight, total)
+
+
+def _squares_signature(data: Any) -> Any:
+    real, sums = _matrix(data), (types.float64[::1], types.float64[::1])
+    rows, place = (real, real, real), (indices, indices)
+    return types.void(*rows, real, *place, real, types.int64, real, *sums)
+
+
+@loop(_squares_signature)
+def add_gradient_squares(S, H, A, tile, order, starts, own, first, out, weight, total):
+    """total[x] += Σ_j Σ_i weight[i] (∂f_j/∂x)² at so many rows of A, from one of them on.
+
+    `out` has room for these rows.
+    """
+    for j in range(len(own)):
+        lo, hi = starts[j], starts[j + 1]
+        _gradient(S, H[lo:hi], A, tile, order[lo:hi], own[j], first, out)
+        _add_squares(out, weight, total)

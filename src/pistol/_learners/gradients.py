@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.panels import Panels, aligned, width
+from .._compiled.panels import Panels, aligned, shape, width
 from .._compiled.rows import sq_norms
 from .._compiled.slopes import (
+    add_gradient_squares,
     add_slope_squares,
     add_slopes,
     gradient,
@@ -18,42 +21,80 @@ from .._compiled.slopes import (
     slope_coefficients,
 )
 from .._compiled.sums import groups_of
+from .._compiled.threads import Workers
 from .._compiled.types import Array, read_only
 from .cells import Patchwork, centred, members
 from .models import Expansion
+from .rule import chunks
 
-PRECISE = 256  # support rows up to which float64 costs nothing
+PRECISE = 256  # support rows up to which float64 costs nothing, unless they are wide
 MODERATE = 1e8  # its cube is far below the largest number of float32
-FEWEST, MOST = 48, 144  # rows whose gradients are computed together
-ROOM = 4_000_000  # numbers that are kept for that, at most, with more than the fewest
+MOST, PART = 128, 64  # rows whose gradients are computed together, and by one thread
+FEWEST = 48  # rows that are copied at once
+LITTLE = 2**24  # products from which threads share them out
 
 
-def mean_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> Array:
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """Rows of a matrix that are not copied at once: memory may cost more than the copy."""
+
+    matrix: Array
+    at: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns."""
+        return len(self.at), self.matrix.shape[1]
+
+    def __getitem__(self, at: Array) -> Array:
+        return self.matrix[self.at[at]]
+
+
+def mean_squares(
+    model: Expansion | Patchwork,
+    A: Any,
+    weight: Array,
+    threads: Workers | None = None,
+    inner: Array | None = None,
+) -> Array:
     """The mean over the rows of A of Σ_j (∂f_j/∂x_i)², one number per feature i."""
-    size, squares = relative_squares(model, A, weight)
+    size, squares = relative_squares(model, A, weight, threads, inner)
     return size * (size * squares)
 
 
-def relative_squares(model: Expansion | Patchwork, A: Any, weight: Array) -> tuple[float, Array]:
-    """The size of the largest coefficient, and the mean squares divided by its square."""
+def relative_squares(
+    model: Expansion | Patchwork,
+    A: Any,
+    weight: Array,
+    threads: Workers | None = None,
+    inner: Array | None = None,
+) -> tuple[float, Array]:
+    """The size of the largest coefficient, and the mean squares divided by its square.
+
+    Threads share out parts of the work, which are the same for any number of threads. `inner` has the
+    products of the support rows with those of A, if they are known.
+    """
     size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
-    gradients: Callable[[Any], Iterable[Array]] = (
-        _by_output(model, size) if isinstance(model, Expansion) else gradients_of(model, size)
+    total, weight = np.zeros(A.shape[1]), np.ascontiguousarray(weight, np.float64)
+    squares: Callable[..., Iterable[Array]] = (
+        partial(_Slopes.of(model, size, _dtype(model, _much(model))).squares, threads)
+        if isinstance(model, Expansion)
+        else partial(_squares, gradients_of(model, size))
     )
-    total, part = np.zeros(A.shape[1]), _part(model)
-    weight = np.ascontiguousarray(weight, np.float64)
-    for lo in range(0, A.shape[0], part):
-        at = slice(lo, min(lo + part, A.shape[0]))
-        for G in gradients(A[at]):
-            add_slope_squares(G, weight[at], total)
+    for at in chunks(weight, MOST):
+        for part in squares(A[at], weight[at], None if inner is None else inner[:, at]):
+            total += part
     return size, total / max(weight.sum(), 1e-300)
 
 
-def _part(model: Expansion | Patchwork) -> int:
-    """How many rows to take at once."""
-    whole = model if isinstance(model, Expansion) else model.base
-    _, outputs, support = whole.coef.shape
-    return FEWEST if MOST * outputs * support > ROOM else MOST
+def _squares(
+    gradients: Callable[[Any], Array], A: Any, weight: Array, inner: None
+) -> Iterator[Array]:
+    """Σ_j (∂f_j/∂x_i)², added up over weighted rows."""
+    total = np.zeros(A.shape[1])
+    for G in gradients(A):
+        add_slope_squares(G, weight, total)
+    yield total
 
 
 def _largest(model: Expansion | Patchwork) -> float:
@@ -62,6 +103,17 @@ def _largest(model: Expansion | Patchwork) -> float:
         return float(np.abs(model.coef).max(initial=0.0))
     cells = [_largest(one) for part in model.parts for one in part.models]
     return max(_largest(model.base), *cells)
+
+
+def _much(model: Expansion) -> bool:
+    """Whether mean squares take long enough for float32 to be worth its while."""
+    products = MOST * np.count_nonzero((model.coef != 0.0).any(axis=0)) * model.rows.shape[1]
+    return len(model.sq) > PRECISE or products > LITTLE
+
+
+def _dtype(model: Expansion, much: bool) -> Any:
+    """What much is computed in, unless numbers might be too large or too small for it."""
+    return np.float32 if much and _moderate(model) else np.float64
 
 
 def _moderate(model: Expansion) -> bool:
@@ -81,7 +133,8 @@ def gradients_of(
     it is to be `exact`, the gradient there is as if only their slope were smaller.
     """
     if isinstance(model, Expansion):
-        return _together(_by_output(model, size, exact), model.coef.shape[1])
+        slopes = _Slopes.of(model, size, _dtype(model, len(model.sq) > PRECISE))
+        return partial(slopes.gradients, exact=exact)
 
     def gradients(A: Any) -> Array:
         G = gradients_of(model.base, size, exact)(A)
@@ -95,53 +148,87 @@ def gradients_of(
     return gradients
 
 
-def _together(by_output: Callable[[Any], Iterator[Array]], outputs: int) -> Callable[[Any], Array]:
-    """Gradients of all outputs as one array."""
+class _Slopes(NamedTuple):
+    """An expansion as the loops take it: rows with a coefficient, and what slopes are made of."""
 
-    def gradients(A: Any) -> Array:
-        out = np.empty((outputs, *A.shape))
-        for to, G in zip(out, by_output(A), strict=True):
-            to[:] = G[: A.shape[0], : A.shape[1]]
+    rows: _Dense | _Sparse
+    used: Array  # numbers of these rows
+    sq: Array
+    kinds: Array
+    theta: Array
+    coef: Array
+    order: Array  # numbers of the rows that have a coefficient of an output, output after output
+    starts: Array  # where those of each output begin, and the end
+
+    @classmethod
+    def of(cls, model: Expansion, size: float, dtype: Any) -> _Slopes:
+        """Slopes divided by `size`, of kernels that are there in all space."""
+        groups = groups_of(model.kernels)
+        if groups is None:
+            raise ValueError("the gradients of these kernels are not known")
+        learned = (model.coef != 0.0).any(axis=0)
+        used = np.flatnonzero(learned.any(axis=0))
+        coef = (model.coef[:, :, used] / size).astype(dtype)
+        s_sq, theta = (read_only(x.astype(dtype)) for x in (model.sq[used], groups.theta))
+        rows = (_Sparse if sp.issparse(model.rows) else _Dense)(model.rows, used, dtype)
+        output, order = np.nonzero(learned[:, used])
+        starts = np.searchsorted(output, np.arange(len(learned) + 1))
+        return cls(
+            rows,
+            used,
+            s_sq,
+            groups.kinds,
+            theta,
+            slope_coefficients(model.kernels, groups, coef),
+            read_only(np.ascontiguousarray(order)),
+            read_only(starts),
+        )
+
+    def factors(
+        self, A: Any, exact: bool = False, inner: Array | None = None
+    ) -> tuple[Array, Array]:
+        """What support rows, and the rows of A themselves, are multiplied by in their gradients."""
+        found, a_sq = self.rows.products(A) if inner is None else self._known(A, inner)
+        H = aligned((len(self.order), len(a_sq)), found.dtype)
+        own = np.zeros((len(self.starts) - 1, len(a_sq)), found.dtype)
+        kernels = self.kinds, self.theta, self.coef
+        add_slopes(found, self.sq, a_sq, *kernels, exact, self.order, self.starts, H, own)
+        return H, own
+
+    def _known(self, A: Any, inner: Array) -> tuple[Array, Array]:
+        """Inner products and squared norms as `products` returns them."""
+        n, m = inner.shape[1], _whole(inner.shape[1], shape().lines)
+        found, a_sq = np.zeros((len(self.used), m), self.sq.dtype), np.ones(m, self.sq.dtype)
+        found[:, :n] = inner if len(inner) == len(found) else inner[self.used]
+        a_sq[:n] = sq_norms(A)
+        return found, read_only(a_sq)
+
+    def gradients(self, A: Any, exact: bool = False) -> Array:
+        """∂f_j/∂x_i, of shape (outputs, rows, features)."""
+        H, own = self.factors(A, exact)
+        out = np.empty((len(own), *A.shape))
+        for j, to in enumerate(out):
+            at = slice(self.starts[j], self.starts[j + 1])
+            to[:] = self.rows.gradient(A, H[at], self.order[at], read_only(own[j]))
         return out
 
-    return gradients
-
-
-def _by_output(
-    model: Expansion, size: float, exact: bool = False
-) -> Callable[[Any], Iterator[Array]]:
-    """∂f_j/∂x_i as a function of rows, for kernels that are there in all space, output by output.
-
-    The arrays may have more rows and columns than there are rows and features, and the next may take
-    the place of the one before.
-    """
-    dtype = np.float32 if len(model.sq) > PRECISE and _moderate(model) else np.float64
-    groups = groups_of(model.kernels)
-    if groups is None:
-        raise ValueError("the gradients of these kernels are not known")
-    used = np.flatnonzero(model.coef.any(axis=(0, 1)))
-    coef = slope_coefficients(model.kernels, groups, (model.coef[:, :, used] / size).astype(dtype))
-    s_sq, theta = (read_only(x.astype(dtype)) for x in (model.sq[used], groups.theta))
-    rows = (_Sparse if sp.issparse(model.rows) else _Dense)(model.rows, used, dtype)
-
-    def gradients(A: Any) -> Iterator[Array]:
-        inner, a_sq = rows.products(A)
-        outputs, m = coef.shape[1], len(a_sq)
-        H = aligned((outputs, len(used), m), dtype)  # what each support row counts, if it does,
-        order, counts = np.empty(H.shape[:2], np.int64), np.zeros(outputs, np.int64)
-        own = np.zeros((outputs, m), dtype)  # and the row itself
-        state = H, order, counts, own
-        add_slopes(inner, s_sq, read_only(a_sq), groups.kinds, theta, coef, exact, *state)
-        counted = (read_only(n[:count]) for n, count in zip(order, counts, strict=True))
-        return rows.gradients(A, zip(H, counted, own, strict=True))
-
-    return gradients
+    def squares(
+        self, threads: Workers | None, A: Any, weight: Array, inner: Array | None
+    ) -> list[Array]:
+        """Σ_j (∂f_j/∂x_i)², added up over the weighted rows of each part."""
+        H, own = self.factors(A, inner=inner)
+        much = len(weight) * len(self.order) * A.shape[1] > LITTLE
+        tasks = [
+            partial(self.rows.squares, A, H, own, self.order, self.starts, at, weight[at])
+            for at in chunks(weight, PART if much else MOST)
+        ]
+        return [task() for task in tasks] if threads is None else threads.run(tasks)
 
 
 class _Dense:
     """Support rows as compiled products take them: with whole panels of rows and features."""
 
-    def __init__(self, rows: Array, used: Array, dtype: Any) -> None:
+    def __init__(self, rows: Array | Picked, used: Array, dtype: Any) -> None:
         (n, d), self.width = (len(used), rows.shape[1]), width(dtype)
         self.rows = aligned((_whole(n, self.width), _whole(d, self.width)), dtype)
         for lo in range(0, n, FEWEST):
@@ -150,23 +237,35 @@ class _Dense:
         self.rows[n:], self.rows[:, d:] = 0.0, 0.0
 
     def products(self, A: Array) -> tuple[Array, Array]:
-        """Inner products with these rows, and their squared norms; some more fill a panel up."""
+        """Inner products with these rows, and squared norms, of as many rows as fill whole tiles."""
         dtype = self.rows.dtype
         panels, sq = Panels.of(A, np.arange(len(A)), dtype)
         inner = np.empty((len(self.rows), len(panels) * self.width), dtype)
         inner_products(self.rows, panels, inner)
-        norms = np.ones(inner.shape[1], dtype)
+        norms = np.ones(_whole(len(A), shape().lines), dtype)
         norms[: len(A)] = sq
-        return inner, norms
+        return inner, read_only(norms)
 
-    def gradients(self, A: Array, outputs: Iterable[Any]) -> Iterator[Array]:
+    def _room(self, A: Array, n: int) -> tuple[Array, Array, Array]:
+        """The rows, a tile, and room for the gradients of one output at so many of them."""
+        dtype, n = self.rows.dtype, _whole(n, shape().lines)
+        tile = np.empty((self.width, self.width), dtype)
+        return A.astype(dtype, order="C"), tile, np.empty((n, self.rows.shape[1]), dtype)
+
+    def gradient(self, A: Array, H: Array, order: Array, own: Array) -> Array:
         """Sums of the support rows, without what the rows count themselves."""
-        A = A.astype(self.rows.dtype, order="C")
-        tile = np.empty((self.width, self.width), A.dtype)
-        out = np.empty((_whole(len(A), self.width), self.rows.shape[1]), A.dtype)
-        for H, order, own in outputs:
-            gradient(self.rows, H, A, tile, order, read_only(own), out)
-            yield out
+        A, tile, out = self._room(A, len(A))
+        gradient(self.rows, H, A, tile, order, own, out)
+        return out[: A.shape[0], : A.shape[1]]
+
+    def squares(
+        self, A: Array, H: Array, own: Array, order: Array, starts: Array, at: slice, weight: Array
+    ) -> Array:
+        """Squares of these sums, added up over outputs and some weighted rows."""
+        total, (A, tile, out) = np.zeros(A.shape[1]), self._room(A, len(weight))
+        rows = self.rows, H, A, tile, order, starts, own
+        add_gradient_squares(*rows, at.start, out, weight, total)
+        return total
 
 
 class _Sparse:
@@ -179,14 +278,24 @@ class _Sparse:
         """Inner products with these rows, and their squared norms."""
         inner = self.rows @ A.T.astype(self.rows.dtype)
         inner = inner.toarray() if sp.issparse(inner) else inner
-        return np.ascontiguousarray(inner), sq_norms(A).astype(self.rows.dtype)
+        return np.ascontiguousarray(inner), read_only(sq_norms(A).astype(self.rows.dtype))
 
-    def gradients(self, A: Any, outputs: Iterable[Any]) -> Iterator[Array]:
+    def gradient(self, A: Any, H: Array, order: Array, own: Array) -> Array:
         """Sums of the support rows, without what the rows count themselves."""
         dense = (A.toarray() if sp.issparse(A) else A).astype(self.rows.dtype, copy=False)
-        for H, order, own in outputs:
-            sums = (self.rows[order].T @ H[: len(order)]).T
-            yield np.ascontiguousarray(sums - own[:, None] * dense)
+        sums = (self.rows[order].T @ H).T
+        return np.ascontiguousarray(sums - own[:, None] * dense)
+
+    def squares(
+        self, A: Any, H: Array, own: Array, order: Array, starts: Array, at: slice, weight: Array
+    ) -> Array:
+        """Squares of these sums, added up over outputs and some weighted rows."""
+        total = np.zeros(A.shape[1])
+        for j, c in enumerate(own):
+            own_order = slice(starts[j], starts[j + 1])
+            G = self.gradient(A[at], H[own_order, at], order[own_order], c[at])
+            add_slope_squares(G, weight, total)
+        return total
 
 
 def _whole(n: int, size: int) -> int:

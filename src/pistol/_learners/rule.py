@@ -127,7 +127,9 @@ class Rule:
         total = (S.weight[0, 0] - since).reshape(-1, *shape[2:])
         if last or self.average is None or not total.any():
             return self.next_c(S, b).reshape(shape) * g
-        mean = (S.c_sum.reshape(shape) * g - u) / np.maximum(total, 1e-300)
+        mean = S.c_sum.reshape(shape) * g
+        mean -= u  # in place: new memory would take longer
+        mean /= np.maximum(total, 1e-300)
         return (
             mean if total.all() else np.where(total > 0, mean, self.next_c(S, b).reshape(shape) * g)
         )
