@@ -46,8 +46,7 @@ ORDER = {"describe", "set_keys", "look_again", "add_fine_hashes", "fine_zeros", 
 ROWS = ORDER | {"look", "add_squares", "scale_rows", "extend_rows", "find_knots"}
 SCORES = {"total_loss"}
 VALUES = {"_lay_out_single", "fill_lines", "learn_gram", "expand_gram"}
-SLOPES = {"inner_products", "known_products", "add_slopes", "add_gradient_squares"}
-KERNELS = VALUES | SLOPES
+KERNELS = VALUES | {"inner_products", "add_slopes", "add_gradient_squares"}
 
 
 def output(code, *arguments, **environment):

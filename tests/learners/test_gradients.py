@@ -125,14 +125,6 @@ def test_much_work_in_float32_finds_what_float64_finds(seed, n):
     assert_allclose(mean_squares(model, A, weight), squares, rtol=1e-5)
 
 
-@few
-@given(seed=seeds, n=st.integers(1, 150))
-def test_known_inner_products_give_the_same_mean_squares(seed, n):
-    model, A, weight = large_model(seed), rows(seed + 1, n, 80), np.ones(n)
-    known = mean_squares(model, A, weight, inner=model.rows @ A.T)
-    assert_allclose(known, mean_squares(model, A, weight), rtol=1e-3)
-
-
 def test_sparse_rows_have_the_gradients_of_dense_ones():
     model, A = model_of(3), rows(4, 9)
     sparse = Expansion(model.kernels, model.ids, sp.csr_array(model.rows), model.sq, model.coef)

@@ -21,7 +21,6 @@ from .sums import FOUR, GAUSSIAN, POLYNOMIAL, Groups, fourth_powers
 from .types import Array, indices, loop, read_only
 
 APART = 1e-3  # of the length of the longest support row; shorter distances are mostly rounding
-NEAR = 16  # lines that are read together
 
 
 def slope_coefficients(kernels: Sequence[Kernel], groups: Groups, coef: Array) -> Array:
@@ -206,25 +205,6 @@ def inner_products(S, panels, out):
         for p in range(len(panels)):
             a, b, at = lo * step, p * d * w, lo * out.shape[1] + p * w
             product(S, a, 1, step, panels, b, w, order, lines, tile, out, at, out.shape[1])
-
-
-@loop(
-    lambda data: types.void(
-        types.Array(from_dtype(np.dtype(data)), 2, "C", readonly=True),
-        indices,
-        _numbers(data),
-        _matrix(data),
-    )
-)
-def known_products(P, rows, factor, out):
-    """out[n, i] = P[rows[i], n] factor[n] factor[rows[i]]: some lines of P as columns.
-
-    Few lines at a time, which are read from begin to end.
-    """
-    for lo in range(0, len(rows), NEAR):
-        for n in range(len(out)):
-            for i in range(lo, min(lo + NEAR, len(rows))):
-                out[n, i] = P[rows[i], n] * (factor[n] * factor[rows[i]])
 
 
 @plain

@@ -51,28 +51,19 @@ class Picked:
 
 
 def mean_squares(
-    model: Expansion | Patchwork,
-    A: Any,
-    weight: Array,
-    threads: Workers | None = None,
-    inner: Array | None = None,
+    model: Expansion | Patchwork, A: Any, weight: Array, threads: Workers | None = None
 ) -> Array:
     """The mean over the rows of A of Σ_j (∂f_j/∂x_i)², one number per feature i."""
-    size, squares = relative_squares(model, A, weight, threads, inner)
+    size, squares = relative_squares(model, A, weight, threads)
     return size * (size * squares)
 
 
 def relative_squares(
-    model: Expansion | Patchwork,
-    A: Any,
-    weight: Array,
-    threads: Workers | None = None,
-    inner: Array | None = None,
+    model: Expansion | Patchwork, A: Any, weight: Array, threads: Workers | None = None
 ) -> tuple[float, Array]:
     """The size of the largest coefficient, and the mean squares divided by its square.
 
-    Threads share out parts of the work, which are the same for any number of threads. `inner` has the
-    products of the support rows with those of A, if they are known.
+    Threads share out parts of the work, which are the same for any number of threads.
     """
     size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     total, weight = np.zeros(A.shape[1]), np.ascontiguousarray(weight, np.float64)
@@ -82,14 +73,12 @@ def relative_squares(
         else partial(_squares, gradients_of(model, size))
     )
     for at in chunks(weight, MOST):
-        for part in squares(A[at], weight[at], None if inner is None else inner[:, at]):
+        for part in squares(A[at], weight[at]):
             total += part
     return size, total / max(weight.sum(), 1e-300)
 
 
-def _squares(
-    gradients: Callable[[Any], Array], A: Any, weight: Array, inner: None
-) -> Iterator[Array]:
+def _squares(gradients: Callable[[Any], Array], A: Any, weight: Array) -> Iterator[Array]:
     """Σ_j (∂f_j/∂x_i)², added up over weighted rows."""
     total = np.zeros(A.shape[1])
     for G in gradients(A):
@@ -152,7 +141,6 @@ class _Slopes(NamedTuple):
     """An expansion as the loops take it: rows with a coefficient, and what slopes are made of."""
 
     rows: _Dense | _Sparse
-    used: Array  # numbers of these rows
     sq: Array
     kinds: Array
     theta: Array
@@ -175,7 +163,6 @@ class _Slopes(NamedTuple):
         starts = np.searchsorted(output, np.arange(len(learned) + 1))
         return cls(
             rows,
-            used,
             s_sq,
             groups.kinds,
             theta,
@@ -184,24 +171,14 @@ class _Slopes(NamedTuple):
             read_only(starts),
         )
 
-    def factors(
-        self, A: Any, exact: bool = False, inner: Array | None = None
-    ) -> tuple[Array, Array]:
+    def factors(self, A: Any, exact: bool = False) -> tuple[Array, Array]:
         """What support rows, and the rows of A themselves, are multiplied by in their gradients."""
-        found, a_sq = self.rows.products(A) if inner is None else self._known(A, inner)
+        found, a_sq = self.rows.products(A)
         H = aligned((len(self.order), len(a_sq)), found.dtype)
         own = np.zeros((len(self.starts) - 1, len(a_sq)), found.dtype)
         kernels = self.kinds, self.theta, self.coef
         add_slopes(found, self.sq, a_sq, *kernels, exact, self.order, self.starts, H, own)
         return H, own
-
-    def _known(self, A: Any, inner: Array) -> tuple[Array, Array]:
-        """Inner products and squared norms as `products` returns them."""
-        n, m = inner.shape[1], _whole(inner.shape[1], shape().lines)
-        found, a_sq = np.zeros((len(self.used), m), self.sq.dtype), np.ones(m, self.sq.dtype)
-        found[:, :n] = inner if len(inner) == len(found) else inner[self.used]
-        a_sq[:n] = sq_norms(A)
-        return found, read_only(a_sq)
 
     def gradients(self, A: Any, exact: bool = False) -> Array:
         """∂f_j/∂x_i, of shape (outputs, rows, features)."""
@@ -212,11 +189,9 @@ class _Slopes(NamedTuple):
             to[:] = self.rows.gradient(A, H[at], self.order[at], read_only(own[j]))
         return out
 
-    def squares(
-        self, threads: Workers | None, A: Any, weight: Array, inner: Array | None
-    ) -> list[Array]:
+    def squares(self, threads: Workers | None, A: Any, weight: Array) -> list[Array]:
         """Σ_j (∂f_j/∂x_i)², added up over the weighted rows of each part."""
-        H, own = self.factors(A, inner=inner)
+        H, own = self.factors(A)
         much = len(weight) * len(self.order) * A.shape[1] > LITTLE
         tasks = [
             partial(self.rows.squares, A, H, own, self.order, self.starts, at, weight[at])

@@ -20,7 +20,6 @@ from .._compiled.lanes import whole
 from .._compiled.lines import drop_last_bits, fill_lines, kinds_of
 from .._compiled.panels import Panels
 from .._compiled.rows import Block, products, sq_norms
-from .._compiled.slopes import known_products
 from .._compiled.sums import KINDS
 from .._compiled.threads import Workers
 from .._compiled.tiles import BLOCK, nothing
@@ -45,7 +44,7 @@ from ..kernels import (
     precomputed_base,
 )
 from .dual import Dual
-from .gradients import MODERATE, Picked
+from .gradients import Picked
 from .models import Expansion
 from .rule import Rule, step_by_step
 from .support import diagonal
@@ -331,37 +330,12 @@ class GramRun:
         return self._started(at) + out.T[places] * size
 
     def expansion(self) -> Expansion:
-        """f̄ so far as a function of scaled rows."""
-        Z, ids = self._learned()
-        return Expansion(self.kernels, ids, Z, sq_norms(Z), self.model(), self.n_jobs)
-
-    def looked_at(self) -> Expansion:
-        """The same for gradients, which ask for few of its rows at a time."""
+        """f̄ so far as a function of scaled rows, for gradients, which copy few rows at a time."""
         at = self.gram.learned
         sq = [sq_norms(self.Z[at[few]]) for few in _pieces(len(at), PRECISE)]
         rows = self.Z[at] if sp.issparse(self.Z) else Picked(self.Z, at)
         ids = self.ids[at]
         return Expansion(self.kernels, ids, rows, np.concatenate(sq), self.model(), self.n_jobs)
-
-    def products(self, sq: Array, rows: Array) -> Array | None:
-        """Inner products of all rows that are learned with some of them, of these numbers.
-
-        Values of a polynomial of degree 1 are proportional to them. None if there are no such values,
-        if float32 might not hold the products, or if it takes no longer to multiply the rows.
-        """
-        kernel = next((kernel for kernel in self.kernels if kernel.key in self.gram.numbers), None)
-        columns = self.gram.place[rows]
-        if kernel is None or kernel.map is not bounded_poly or kernel.key[2] != 1:
-            return None
-        _, gamma, _, most = kernel.key
-        large = self.Z.shape[1] > WIDE and columns.max(initial=0) < len(sq)
-        if not large or not 1.0 / MODERATE < gamma < MODERATE:
-            return None
-        values = self.gram.matrices[self.gram.numbers[kernel.key]]
-        factor = np.sqrt(np.maximum(sq / most, 1.0) / gamma).astype(values.dtype)
-        out = np.empty((len(sq), len(rows)), values.dtype)
-        known_products(values, read_only(columns), read_only(factor), out)
-        return out
 
     def _learned(self) -> tuple[Any, Array]:
         """The rows that are learned, and their numbers."""

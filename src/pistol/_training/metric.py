@@ -198,9 +198,7 @@ def _weights_of(ways: Ways, way: Way, fold: int, run: Any) -> Array:
     n = min(len(at), SAMPLE)
     at = at[np.arange(n) * len(at) // max(n, 1)]
     Z, r = run.Z[rounds.rows[at]], rounds.r[at]
-    model = run.looked_at()
-    inner = run.products(model.sq, rounds.rows[at])
-    squares = mean_squares(model, Z, r, ways.contest.threads, inner)
+    squares = mean_squares(run.expansion(), Z, r, ways.contest.threads)
     squares = family.pooled(squares, Z, r, way.best.scaler)
     weight = np.ones(len(squares)) if way.weights is None else way.weights[fold]
     return metric_weights(weight, squares)
