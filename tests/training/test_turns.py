@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pistol._training.turns import TURN, turns
+from pistol._training.turns import LAST, TURN, turns
 
 sizes = st.lists(st.integers(0, 5000), max_size=60)
 
@@ -46,4 +46,15 @@ def test_few_cells_are_shared_out(threads):
 
 
 def test_a_turn_is_short():
-    assert all(len(lane) <= TURN for lanes in turns([100] * 50, 2) for lane in lanes)
+    *before, last = turns([100] * 50, 2)
+    assert all(len(lane) <= TURN for lanes in before for lane in lanes)
+    assert all(len(lane) <= LAST for lane in last)
+
+
+@given(st.lists(st.integers(1, 5000), min_size=1, max_size=LAST), st.integers(1, 9))
+def test_threads_that_share_out_few_cells_end_at_about_the_same_time(sizes, threads):
+    """Nobody has more than his share, but for the last cell that he was given."""
+    (lanes,) = turns(sizes, threads)
+    work = [[sizes[cell] ** 2 for cell in lane] for lane in lanes]
+    usual = sum(sum(own) for own in work) / threads
+    assert all(sum(own[:-1]) <= usual for own in work)
