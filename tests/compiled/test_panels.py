@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pistol._compiled.cache import INTERPRETED
 from pistol._compiled.lines import drop_last_bits, fill_lines, kinds_of
 from pistol._compiled.memory import PAGE
-from pistol._compiled.panels import DEEP, Panels, aligned, width
+from pistol._compiled.panels import DEEP, Panels, aligned, shape, width
 from pistol._compiled.slopes import add_slope_squares, gradient, inner_products
 from pistol._compiled.types import read_only
 from pistol._data.sums import MIXED
@@ -40,12 +40,12 @@ def test_panels_hold_rows_in_their_order(dtype, of):
     assert_allclose(sq, (rows[:n].astype(float) ** 2).sum(axis=1), rtol=1e-14)
 
 
-def lines(kernels, Z, m, dtype, half=False):
+def lines(kernels, Z, m, dtype, half=False, together=None):
     panels, sq = Panels.of(Z, read_only(np.arange(len(Z))), dtype)
     out, count = np.empty((len(kernels), m, len(Z)), dtype), -(-m // width(dtype))
     norms, kinds = read_only(sq.astype(dtype)), kinds_of(kernels, dtype)
     for p in range(count):
-        fill_lines(panels, norms, *kinds, p, p + 1, half, out)
+        fill_lines(panels, norms, norms[:0], *kinds, together or width(dtype), p, p + 1, half, out)
     return out
 
 
@@ -58,7 +58,7 @@ def test_kernels_of_another_kind_are_left_as_inner_products(dtype, d):
     assert_allclose(found, Z[:5] @ Z.T, atol=1e-5 * d if dtype == np.float32 else 1e-12 * d)
 
 
-@pytest.mark.skipif(INTERPRETED, reason="the products of NumPy do")
+@pytest.mark.skipif(INTERPRETED, reason="in the products of NumPy it does")
 @dtypes
 def test_values_do_not_depend_on_where_a_row_stands(dtype):
     """To the last bit: so results depend on the order of rows by the order of later sums alone."""
@@ -67,6 +67,23 @@ def test_values_do_not_depend_on_where_a_row_stands(dtype):
     found, moved = lines(kernels, Z, m, dtype), lines(kernels, Z[order], m, dtype)
     assert_array_equal(moved, found[:, order][:, :, order])
     assert_allclose(lines(kernels, Z, m, dtype, half=True), found, rtol=1e-6)
+
+
+def flags(n, d, share):
+    """Rows with a few values that are not zero."""
+    return rng.normal(size=(n, d)) * (rng.random((n, d)) < share)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="in the products of NumPy it does")
+@dtypes
+@pytest.mark.parametrize("d", [1, 9, DEEP, 2 * DEEP + 3])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.7])
+def test_features_that_few_rows_have_are_left_out_without_a_trace(dtype, d, share):
+    """To the last bit: it does not depend on which rows are multiplied together."""
+    n, kernels = 2 * width(dtype) + 5, [MIXED.kernels(2.0 * d, d)[q] for q in (1, 2, 4)]
+    Z = flags(n, d, share)
+    whole = lines(kernels, Z, n - 3, dtype)
+    assert_array_equal(lines(kernels, Z, n - 3, dtype, together=shape().lines), whole)
 
 
 def test_last_bits_are_those_below_a_grid():

@@ -305,6 +305,26 @@ def test_gradients_ask_for_rows_that_are_not_copied_at_once(layout):
     assert_array_equal(mean_squares(run.expansion(), layout(Z), np.ones(N)), whole)
 
 
+@pytest.mark.parametrize("usual", [0.0, 0.7])
+@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize("name", ["mixed", "rough"])
+def test_values_of_flags_are_those_of_any_rows(usual, n, name):
+    """Their products are those of what is unusual about them, and numbers that every row has."""
+    rng, d = np.random.default_rng(n), 90
+    Z = np.where(rng.random((n, d)) < 0.05, rng.normal(size=(n, d)), usual)
+    order, m = rng.permutation(n), n - 7
+    with workers(2) as threads:
+        gram = Gram(Z, KERNELS[name], threads, order, m)
+    for kernel in KERNELS[name]:
+        if kernel.key in gram.numbers:
+            found = gram.matrices[gram.numbers[kernel.key]][:, :n]
+            sq = np.square(Z[order]).sum(axis=1)
+            (exact,) = kernel_values([kernel], Z[order], Z[order], sq, sq)
+            assert_allclose(found, exact[:m], rtol=0, atol=1e-4 if n > 256 else 1e-8)
+            if kernel.radial:
+                assert_array_equal(np.diag(found), 1.0)
+
+
 def test_precomputed_values_of_some_rows_that_are_learned():
     Z, rows = make(0)[0], np.random.default_rng(0).permutation(N)
     kernel = get_kernel("precomputed", 1.0, 1, 0.0)

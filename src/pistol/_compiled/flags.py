@@ -17,6 +17,9 @@ from .rows import add_four
 from .types import Array, indices, loop, read_only
 
 SHARE = 1 / 6  # of values that are unusual, at most: BLAS is better at more
+FEW = (
+    1 / 8
+)  # of values that are unusual, at most, for rows in panels: eight of them are multiplied together
 LOOKED_AT = 256  # rows that tell whether a look at all of them is worth its while
 NARROW = 32  # features up to which a product takes less time than what is made of it
 COLUMNS = 1024  # that are multiplied together: their values stay in the cache
@@ -61,6 +64,14 @@ class Flags(NamedTuple):
         starts = read_only(self.starts[at.start : at.stop + 1])
         add_unusual(self.data, self.features, starts, *columns, out)
         return out
+
+
+def usual_values(S: Array) -> Array | None:
+    """The usual value of every feature, if most values of some rows are usual ones."""
+    if S.shape[1] <= NARROW or not len(S):
+        return None
+    usual, share = _unusual(S[:: max(1, len(S) // LOOKED_AT)])
+    return usual if share <= FEW else None
 
 
 def _unusual(S: Array) -> tuple[Array, float]:

@@ -12,7 +12,7 @@ from numba.np.numpy_support import from_dtype
 
 from ..kernels import Kernel
 from .cache import plain
-from .panels import product
+from .panels import DEEP, multiply
 from .sums import GAUSSIAN, KINDS, POLYNOMIAL, exponentials, gaussians
 from .types import Array, indices, loop, read_only
 
@@ -69,7 +69,7 @@ def _signature(data: Any) -> Any:
     numbers = types.Array(real, 1, "C", readonly=True)
     theta = types.Array(real, 2, "C", readonly=True)
     out = types.Array(real, 3, "C")
-    return types.void(out, numbers, indices, theta, n, n, types.boolean, out)
+    return types.void(out, numbers, numbers, indices, theta, n, n, n, types.boolean, out)
 
 
 @plain
@@ -89,29 +89,82 @@ def _copy_across(K, first, lines, start, columns, tile):
             to[i] = of[i]
 
 
+@plain
+def _pack(panel, first, packed, order, cuts):
+    """Set `order` to the features in which some rows are not all zero, and `packed` to their values.
+
+    `cuts` tells where in the order sums of DEEP features begin and end.
+    """
+    n = 0
+    for k in range(len(panel)):
+        if k % DEEP == 0:
+            cuts[k // DEEP] = n
+        some = False
+        for i in range(packed.shape[1]):
+            packed[n, i] = panel[k, first + i]
+            some |= packed[n, i] != 0.0
+        order[n] = k
+        n += some
+    cuts[-1] = n
+
+
+@plain
+def _multiply_packed(packed, order, cuts, panels, other, lines, tile, out, at):
+    """Products of packed rows with those of a panel. Zeros that are left out change no bit."""
+    (_, d, w), (_, m), width = panels.shape, packed.shape, out.shape[1]
+    b, flat = other * d * w, out.reshape(-1)
+    for part in range(len(cuts) - 1):
+        some, to, begin, step = order[cuts[part] : cuts[part + 1]], tile, 0, w
+        if part == 0:
+            multiply(packed, 0, m, 1, panels, b, w, some, lines, out, at, width)
+        elif len(some):
+            multiply(packed, cuts[part] * m, m, 1, panels, b, w, some, lines, to, begin, step)
+            for i in range(lines):
+                line, new = flat[at + i * width : at + i * width + w], tile[i]
+                for x in range(w):
+                    line[x] += new[x]
+
+
+@plain
+def _shift(k, own, others):
+    """Inner products of rows from those of rows without their usual values."""
+    for x in range(len(k)):
+        k[x] += own + others[x]
+
+
 @loop(_signature)
-def fill_lines(panels, sq, kinds, theta, first, last, half, out):
+def fill_lines(panels, sq, shift, kinds, theta, together, first, last, half, out):
     """out[q, i, j] = k_q(row i, row j) for the rows i of some panels, and for all rows j.
 
-    `sq` has the squared norms of all rows. With `half`, values with rows of earlier panels are not
+    ⟨row i, row j⟩ is the product of the rows in panels, plus the numbers that `shift` has for both, if
+    it has any. `sq` has the squared norms of all rows. So many rows as `together` says are multiplied
+    with features in which none of them is zero. With `half`, values with rows of earlier panels are not
     computed; they are copied from the lines of these.
     """
     (Q, m, _), (_, d, w), n = out.shape, panels.shape, len(sq)
-    order = np.arange(d)
+    groups, parts = w // together, -(-d // DEEP)
+    packed, order = np.empty((groups, d, together), out.dtype), np.empty((groups, d), np.int64)
+    cuts = np.empty((groups, parts + 1), np.int64)
     tile, base = np.empty((w, w), out.dtype), np.empty((w, COLUMNS * w), out.dtype)
     shrunk = np.empty((Q, n), out.dtype)
     for q in range(Q):
         _shrink(sq, theta[q, 0], theta[q, 2], shrunk[q])
     for p in range(first, last):
         top, lines = p * w, min(w, m - p * w)
+        for g in range(groups):
+            _pack(panels[p], g * together, packed[g], order[g], cuts[g])
         for start in range(p if half else 0, len(panels), COLUMNS):
             end = min(start + COLUMNS, len(panels))
             for other in range(start, end):
-                a, b, at, step = p * d * w, other * d * w, (other - start) * w, COLUMNS * w
-                product(panels, a, w, 1, panels, b, w, order, lines, tile, base, at, step)
+                for g in range(-(-lines // together)):
+                    at = g * together * COLUMNS * w + (other - start) * w
+                    rows = packed[g], order[g], cuts[g]
+                    _multiply_packed(*rows, panels, other, together, tile, base, at)
             columns, left = min(end * w, n) - start * w, start * w
             for i in range(top, top + lines):
                 k = base[i - top, :columns]
+                if len(shift):
+                    _shift(k, shift[i], shift[left:])
                 _map_line(k, sq[i], sq, shrunk, kinds, theta, i, left, out)
                 if left <= i < left + columns:
                     for q in range(Q):

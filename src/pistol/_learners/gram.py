@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.flags import usual_values
 from .._compiled.gram import Workspace, expand_gram, learn_gram
 from .._compiled.lanes import whole
 from .._compiled.lines import drop_last_bits, fill_lines, kinds_of
-from .._compiled.panels import Panels
+from .._compiled.panels import Panels, shape
 from .._compiled.rows import Block, products, sq_norms
 from .._compiled.sums import KINDS
 from .._compiled.threads import Workers
@@ -179,16 +180,18 @@ def _fill_from_panels(
     kernels: Sequence[Kernel], Z: Array, order: Array, threads: Workers, out: Array
 ) -> None:
     """Set the values of kernels that are made of inner products."""
-    rows, sq = Panels.of(Z, order, out.dtype)
+    usual = usual_values(Z)
+    rows, sq, shift = _in_panels(Z, usual, order, out.dtype)
     dtype = _precision(kernels, out.dtype, sq)
     if dtype != out.dtype:
-        rows, sq = Panels.of(Z, order, dtype)
+        rows, sq, shift = _in_panels(Z, usual, order, dtype)
     made = out if dtype == out.dtype else np.zeros(out.shape, dtype)
     half, count = Z.shape[1] > WIDE, -(-out.shape[1] // rows.shape[2])
     parts = _pieces(count, count if threads.n == 1 else max(2, count // TASKS))
-    norms, kinds = read_only(sq.astype(dtype)), kinds_of(kernels, dtype)
+    numbers = *(read_only(x.astype(dtype)) for x in (sq, shift)), *kinds_of(kernels, dtype)
+    together = rows.shape[2] if usual is None else shape().lines
     threads.run(
-        [partial(fill_lines, rows, norms, *kinds, p.start, p.stop, half, made) for p in parts]
+        [partial(fill_lines, rows, *numbers, together, p.start, p.stop, half, made) for p in parts]
     )
     for kernel, values in zip(kernels, made, strict=True):
         if kernel.map not in KINDS:
@@ -198,6 +201,22 @@ def _fill_from_panels(
             values[:, : len(sq)] = tile
     if made is not out:
         out[:] = made
+
+
+def _in_panels(
+    Z: Array, usual: Array | None, order: Array, dtype: Any
+) -> tuple[Array, Array, Array]:
+    """Rows in panels, their squared norms, and what is added to the products of rows in panels.
+
+    Where most values are usual ones, as in one-hot columns, the panels have z - u for each row z. There
+    ⟨z, a⟩ = ⟨z - u, a - u⟩ + (⟨u, z⟩ - ½ ⟨u, u⟩) + (⟨u, a⟩ - ½ ⟨u, u⟩).
+    """
+    if usual is None or not usual.any():
+        return *Panels.of(Z, order, dtype), np.empty(0)
+    rows, rest = Panels.of(Z - usual, order, dtype)
+    usual = usual.astype(np.float64)
+    shift = (Z @ usual)[order] - 0.5 * (usual @ usual)
+    return rows, np.maximum(rest + 2.0 * shift, 0.0), shift
 
 
 def _fill_from_base(
