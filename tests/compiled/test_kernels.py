@@ -122,6 +122,19 @@ def test_scores_in_panels_are_those_of_tiles_whatever_the_threads(dtype, columns
     assert_array_equal(found[1], found[2])
 
 
+def test_panels_of_single_precision_are_not_used_where_double_is_needed():
+    rng = np.random.default_rng(0)
+    S, A = (rng.normal(size=(n, 3)).astype(np.float32) for n in (50, 9))
+    kernels = SUMS[2].kernels(6.0, 3)
+    A[0] = 1e3  # so far out that a Gaussian needs float64
+    sq = [rows.sq_norms(x.astype(float)) for x in (S, A)]
+    coef = rng.normal(size=(len(kernels), 50, 2))
+    assert kernels[-1].precision(np.float32, sq[1].max()) == np.float64
+    with workers(1) as threads:
+        given = kernels, S, sq[0], coef, A, sq[1], threads
+        assert_array_equal(total_scores(*given, laid_out(kernels, S, 2)), total_scores(*given))
+
+
 @pytest.mark.parametrize("name", [*NAMED, "bounded_poly"])
 @given(gamma=powers, coef0=powers, sq=powers)
 @example(gamma=1e100, coef0=1.0, sq=1e109)

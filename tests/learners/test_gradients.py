@@ -11,9 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.rows import sq_norms
 from pistol._compiled.sums import KINDS, groups_of
-from pistol._compiled.threads import workers
+from pistol._compiled.threads import Workers, workers
 from pistol._compiled.tiles import kernel_values
 from pistol._data.sums import SUMS
+from pistol._learners import gradients as _gradients
 from pistol._learners.gradients import gradients_of, mean_squares
 from pistol._learners.models import Expansion
 from pistol.kernels import get_kernel
@@ -99,13 +100,29 @@ def large_model(seed, outputs=6, n=300, d=80):
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
-def test_any_number_of_threads_finds_the_same_to_the_last_bit(layout):
+def test_any_number_of_threads_finds_the_same_to_the_last_bit(layout, monkeypatch):
     model, weight = large_model(0), np.random.default_rng(0).uniform(0.5, 2.0, 150)
     model, A = replace(model, rows=layout(model.rows)), layout(rows(1, 150, 80))
+    monkeypatch.setattr(_gradients, "LITTLE", 0)
+    shared, run = [], Workers.run
+
+    def noted(self, tasks):
+        shared.append(len(tasks))
+        return run(self, tasks)
+
+    monkeypatch.setattr(Workers, "run", noted)
     alone = mean_squares(model, A, weight)
     for n_jobs in (1, 2, 3):
         with workers(n_jobs) as threads:
             assert_array_equal(mean_squares(model, A, weight, threads), alone)
+    assert max(shared) > 1, "there is something to share out"
+
+
+def test_many_slopes_are_made_for_fewer_rows_at_a_time(monkeypatch):
+    model, A, weight = large_model(0), rows(1, 150, 80), np.ones(150)
+    whole = mean_squares(model, A, weight)
+    monkeypatch.setattr(_gradients, "ROOM", 0)
+    assert_allclose(mean_squares(model, A, weight), whole, rtol=1e-5)
 
 
 @few

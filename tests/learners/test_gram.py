@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.panels import width
+from pistol._compiled.rows import sq_norms
 from pistol._compiled.threads import workers
 from pistol._compiled.tiles import kernel_values
 from pistol._compiled.types import read_only
@@ -48,11 +49,6 @@ def runs(kernels, rule, Z, outputs):
     return GramRun(gram, kernels, rule, outputs, Z, np.arange(N), 1), Dual(
         rule, kernels, outputs, 1
     )
-
-
-def expansion(run):
-    """What a run has learned, with all its rows in memory."""
-    return replace(run.expansion(), rows=run.Z[run.gram.learned])
 
 
 def rule_of(loss, average="linear"):
@@ -99,7 +95,7 @@ def test_scores_on_the_way_are_those_at_that_time(kernels, average, seed):
     assert_array_equal(P, P_steps)
     assert_array_equal(scores, found)
     assert_array_equal(scores[-1], ours.scores(at))
-    assert_near(scores[-1], expansion(ours).decide(Z[at]))
+    assert_near(scores[-1], ours.expansion().decide(Z[at]))
 
 
 @every_sum
@@ -293,7 +289,7 @@ def test_held_out_rows_anywhere_have_the_scores_of_the_expansion(seed):
     run = GramRun(gram, KERNELS["mixed"], rule_of("smooth_hinge"), 3, Z, np.arange(N), 1)
     run.learn(Y, read_only(rng.choice(columns[:m], 2 * N)), r[: 2 * N])
     at = rng.permutation(N)[: int(rng.integers(1, N))]
-    assert_near(run.scores(at), expansion(run).decide(Z[at]))
+    assert_near(run.scores(at), run.expansion().decide(Z[at]))
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
@@ -301,8 +297,12 @@ def test_gradients_ask_for_rows_that_are_not_copied_at_once(layout):
     Z, Y, order, r = make(0, 2)
     run, _ = runs(KERNELS["mixed"], rule_of("smooth_hinge"), layout(Z), 2)
     run.learn(Y, order, r)
-    whole = mean_squares(expansion(run), layout(Z), np.ones(N))
-    assert_array_equal(mean_squares(run.expansion(), layout(Z), np.ones(N)), whole)
+    picked = run.expansion()
+    whole = replace(picked, rows=layout(Z)[run.gram.learned])
+    assert_array_equal(picked.sq, sq_norms(whole.rows))
+    assert_array_equal(picked.decide(layout(Z)), whole.decide(layout(Z)))
+    squares = [mean_squares(model, layout(Z), np.ones(N)) for model in (picked, whole)]
+    assert_array_equal(*squares)
 
 
 @pytest.mark.parametrize("usual", [0.0, 0.7])

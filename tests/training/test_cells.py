@@ -14,7 +14,7 @@ import pistol
 from pistol import PistolClassifier, PistolRegressor
 from pistol._compiled.threads import workers
 from pistol._estimators import base
-from pistol._learners import Cells, Patchwork
+from pistol._learners import Cells, Patchwork, models
 from pistol._learners.storage import Store
 from pistol._training import cell_choice, spread_cells, together
 from pistol._training import cells as _cells
@@ -384,6 +384,21 @@ def test_rows_that_are_kept_once_change_nothing(estimator, fitted, monkeypatch, 
         assert_array_equal(*(score_of(model, X) for model in loaded))
     for again in (pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours), ours):
         assert_array_equal(score_of(again.partial_fit(*more), X), score_of(expected, X))
+
+
+@both
+def test_many_rows_are_predicted_alike_however_support_rows_are_kept(
+    estimator, fitted, monkeypatch
+):
+    """In blocks, each with rows of one cell; whether cells have rows of their own or share them."""
+    theirs = fitted["classes" if isinstance(estimator, PistolClassifier) else "targets"]
+    X, y = data(estimator)
+    monkeypatch.setattr(_cells, "MANY", 0)
+    ours = clone(estimator).fit(X, y)
+    expected = score_of(theirs, X)
+    monkeypatch.setattr(models, "BLOCK", 7)
+    for model in (theirs, ours):
+        assert_allclose(score_of(model, X), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("many", [0, 2**24])

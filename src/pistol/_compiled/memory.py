@@ -23,13 +23,14 @@ KEPT = 64 * PAGE  # that a process keeps from one fit to the next, at most
 
 
 def memory(size: int) -> Any:
-    """Bytes that go back to the system as soon as they are not needed any more.
+    """Bytes that go back to the system as soon as they are not needed any more, from a `LINE` on.
 
     What `malloc` is given back it often keeps, tens of megabytes for each thread. These are whole large
     pages, where there are such: to be given them takes a tenth of the time of as many small ones.
     """
     if not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
-        return np.empty(size, np.uint8)
+        room = np.empty(size + LINE, np.uint8)
+        return room[-room.ctypes.data % LINE :][:size]
     whole = -(-size // PAGE) * PAGE
     pages = mmap.mmap(-1, whole + PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -56,29 +57,37 @@ class Arena:
         self.lock, self.room = Lock(), cast(Any, None)
         self.free = [(0, self.size)]  # sorted, and no two of them next to each other
         # A finalizer may run at any time, also while the lock is held. So it only leaves a note.
-        self.returned = deque[tuple[int, int]]()
+        self.notes = deque[tuple[int, int]]()
 
     def part(self, need: int, owner: Any) -> Any:
-        """So many bytes, until the owner is gone; None if no part is large enough."""
+        """So many bytes, until the owner is gone; None if no part is large enough.
+
+        An interrupt in here may lose a part, but none is ever given twice.
+        """
         need = max(-(-need // LINE), 1) * LINE
         with self.lock:
             self._collect()
             fits = (i for i, (start, stop) in enumerate(self.free) if need <= stop - start)
             i = next(fits, None)
-            if i is None:
+            if i is None or not self._is_there():
                 return None
-            if self.room is None:
-                self.room = memory(self.size)
             start, stop = self.free[i]
             self.free[i : i + 1] = [(start + need, stop)] if start + need < stop else []
             part = self.room[start : start + need]
-        finalize(owner, self.returned.append, (start, start + need)).atexit = False
+        finalize(owner, self.notes.append, (start, start + need)).atexit = False
         return part
+
+    def _is_there(self) -> bool:
+        """Whether the system has given the stretch; it may have less."""
+        if self.room is None:
+            with suppress(OSError, MemoryError):
+                self.room = memory(self.size)
+        return self.room is not None
 
     def _collect(self) -> None:
         """Parts whose owners are gone are free again, joined with their neighbours."""
-        while self.returned:
-            self.free.append(self.returned.popleft())
+        while self.notes:
+            self.free.append(self.notes.popleft())
         joined: list[tuple[int, int]] = []
         for start, stop in sorted(self.free):
             if joined and joined[-1][1] == start:
@@ -102,7 +111,7 @@ if hasattr(os, "register_at_fork"):
 class Spare:
     """Memory of large arrays that are gone, for new ones of the same fit.
 
-    What the process keeps comes first. The rest goes back to the system with the fit.
+    Parts of `kept` come first. Other memory goes back to the system with the fit.
     """
 
     def __init__(self) -> None:

@@ -41,7 +41,7 @@ def _look_up(z, values, places, at, found):
 
 @plain
 def _extend_row(z, keep, place, step, center, size, out):
-    """Set one row, given the place along the ramps of its feature beside each ramp."""
+    """Set one row. `place` has, for each ramp, how many ramps of its feature have risen at this row."""
     d = len(z)
     for j in range(d):
         out[j] = z[j] * keep[j]

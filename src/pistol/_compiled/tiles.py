@@ -8,7 +8,6 @@ from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels import Kernel
 from .flags import Columns, Flags
@@ -131,9 +130,12 @@ def total_scores(
 
 
 def laid_out(kernels: Sequence[Kernel], S: Any, outputs: int) -> Flags | Panels | None:
-    """Support rows in the form in which many rows are scored fastest, if there is one."""
+    """Support rows in the form in which many rows are scored fastest; None if there is none.
+
+    Sparse rows have none, and rows that are copied when they are asked for stay as they are.
+    """
     flags = Flags.of(S)
-    if flags is not None or sp.issparse(S) or _groups(kernels, outputs) is None:
+    if flags is not None or not isinstance(S, np.ndarray) or _groups(kernels, outputs) is None:
         return flags
     return Panels.of(S, np.arange(len(S)), S.dtype)
 

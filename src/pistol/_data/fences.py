@@ -6,6 +6,7 @@ Rows that are predicted stay as they are, so a linear model stays linear.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,7 +23,7 @@ from .targets import weighted_quantile
 SAMPLE = 2048  # rounds that the fences are computed from
 TYPICAL = 0.75  # the quantile of the distances from the median that is a typical one
 FAR_OUT = 12.0  # typical distances from the median to a fence; of a normal feature 14 deviations
-PART = 2**16  # entries that are looked at together: new memory would take longer than all else
+PART = 2**16  # entries that are sorted together: more would need new memory, which takes longer
 AGAIN = 2  # times that the fences of a sparse feature are computed again
 LITTLE = 2.0**-10  # a smaller part of a sum is no difference: too many digits would be lost
 
@@ -43,11 +44,16 @@ class Fences:
 
 def fences_of(X: Array, weight: Array, far_out: float = FAR_OUT) -> Fences:
     """Fences at so many typical distances from the median."""
-    n, d = X.shape
-    size = max(1, PART // n)
-    parts = [_fences_of(X[:, lo : lo + size], weight, far_out) for lo in range(0, d, size)]
+    parts = [_fences_of(some, weight, far_out) for some in some_features(X)]
     low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
     return Fences(low, high)
+
+
+def some_features(X: Array) -> Iterator[Array]:
+    """All features of X, a few at a time."""
+    n, d = X.shape
+    size = max(1, PART // n)
+    return (X[:, lo : lo + size] for lo in range(0, d, size))
 
 
 def _fences_of(X: Array, weight: Array, far_out: float) -> tuple[Array, Array]:

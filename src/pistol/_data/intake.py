@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .._compiled.types import Array
 from .encoder import CODES, Encoder, plain_encoder
+from .fences import some_features
 from .notices import say
 from .tables import (
     DATE,
@@ -34,7 +35,6 @@ from .tables import (
 from .validation import DTYPES, LAYOUT, usable
 
 SAMPLE = 10_000  # rows that tell the medians of columns without missing values
-PART = 2**16  # entries that are sorted together
 
 
 class Columns(NamedTuple):
@@ -241,10 +241,9 @@ def _has_gaps(X: Array) -> bool:
 
 
 def _medians(X: Array) -> Array:
-    """The median of every feature, from a few features sorted together: new memory takes its time."""
-    n, d = X.shape
-    size = max(1, PART // n)
-    ordered = (np.sort(X[:, lo : lo + size], axis=0) for lo in range(0, d, size))
+    """The median of every feature."""
+    n = len(X)
+    ordered = (np.sort(some, axis=0) for some in some_features(X))
     return np.concatenate([part[(n - 1) // 2 : n // 2 + 1].mean(axis=0) for part in ordered])
 
 

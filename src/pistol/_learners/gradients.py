@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,22 +31,7 @@ MODERATE = 1e8  # its cube is far below the largest number of float32
 MOST, PART = 128, 64  # rows whose gradients are computed together, and by one thread
 FEWEST = 48  # rows that are copied at once
 LITTLE = 2**24  # products from which threads share them out
-
-
-@dataclass(frozen=True, eq=False)
-class Picked:
-    """Rows of a matrix that are not copied at once: memory may cost more than the copy."""
-
-    matrix: Array
-    at: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """How many rows and columns."""
-        return len(self.at), self.matrix.shape[1]
-
-    def __getitem__(self, at: Array) -> Array:
-        return self.matrix[self.at[at]]
+ROOM = 4_000_000  # slopes that are kept, at most, with more than the fewest rows
 
 
 def mean_squares(
@@ -67,12 +51,12 @@ def relative_squares(
     """
     size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     total, weight = np.zeros(A.shape[1]), np.ascontiguousarray(weight, np.float64)
-    squares: Callable[..., Iterable[Array]] = (
-        partial(_Slopes.of(model, size, _dtype(model, _much(model))).squares, threads)
-        if isinstance(model, Expansion)
-        else partial(_squares, gradients_of(model, size))
-    )
-    for at in chunks(weight, MOST):
+    squares: Callable[..., Iterable[Array]] = partial(_squares, gradients_of(model, size))
+    most = FEWEST
+    if isinstance(model, Expansion):
+        slopes = _Slopes.of(model, size, _dtype(model, _many_products(model)))
+        squares, most = partial(slopes.squares, threads), slopes.most
+    for at in chunks(weight, most):
         for part in squares(A[at], weight[at]):
             total += part
     return size, total / max(weight.sum(), 1e-300)
@@ -94,15 +78,15 @@ def _largest(model: Expansion | Patchwork) -> float:
     return max(_largest(model.base), *cells)
 
 
-def _much(model: Expansion) -> bool:
+def _many_products(model: Expansion) -> bool:
     """Whether mean squares take long enough for float32 to be worth its while."""
     products = MOST * np.count_nonzero((model.coef != 0.0).any(axis=0)) * model.rows.shape[1]
     return len(model.sq) > PRECISE or products > LITTLE
 
 
-def _dtype(model: Expansion, much: bool) -> Any:
-    """What much is computed in, unless numbers might be too large or too small for it."""
-    return np.float32 if much and _moderate(model) else np.float64
+def _dtype(model: Expansion, single: bool) -> Any:
+    """float32 if asked for, unless numbers might be too large or too small for it."""
+    return np.float32 if single and _moderate(model) else np.float64
 
 
 def _moderate(model: Expansion) -> bool:
@@ -171,6 +155,11 @@ class _Slopes(NamedTuple):
             read_only(starts),
         )
 
+    @property
+    def most(self) -> int:
+        """How many rows to take at once."""
+        return MOST if MOST * len(self.order) <= ROOM else FEWEST
+
     def factors(self, A: Any, exact: bool = False) -> tuple[Array, Array]:
         """What support rows, and the rows of A themselves, are multiplied by in their gradients."""
         found, a_sq = self.rows.products(A)
@@ -203,7 +192,7 @@ class _Slopes(NamedTuple):
 class _Dense:
     """Support rows as compiled products take them: with whole panels of rows and features."""
 
-    def __init__(self, rows: Array | Picked, used: Array, dtype: Any) -> None:
+    def __init__(self, rows: Any, used: Array, dtype: Any) -> None:
         (n, d), self.width = (len(used), rows.shape[1]), width(dtype)
         self.rows = aligned((_whole(n, self.width), _whole(d, self.width)), dtype)
         for lo in range(0, n, FEWEST):

@@ -45,9 +45,9 @@ from ..kernels import (
     precomputed_base,
 )
 from .dual import Dual
-from .gradients import Picked
 from .models import Expansion
 from .rule import Rule, step_by_step
+from .storage import Picked
 from .support import diagonal
 
 TASKS = 8  # for threads to share, about
@@ -278,9 +278,8 @@ class GramRun:
         self.S = rule.scalars(len(kernels), outputs)
         self.plugs = rule.plugs_of_sum(outputs, rule.shares(kernels))
         dtype = gram.matrices.dtype
-        self.g = np.zeros(
-            (len(kernels), outputs, whole(n, dtype)), dtype
-        )  # of rows that are learned
+        # of rows that are learned
+        self.g = np.zeros((len(kernels), outputs, whole(n, dtype)), dtype)
         self.space = Workspace.of(self.g, self.plugs.b)
         self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
 
@@ -350,11 +349,11 @@ class GramRun:
 
     def expansion(self) -> Expansion:
         """f̄ so far as a function of scaled rows, for gradients, which copy few rows at a time."""
-        at = self.gram.learned
-        sq = [sq_norms(self.Z[at[few]]) for few in _pieces(len(at), PRECISE)]
-        rows = self.Z[at] if sp.issparse(self.Z) else Picked(self.Z, at)
-        ids = self.ids[at]
-        return Expansion(self.kernels, ids, rows, np.concatenate(sq), self.model(), self.n_jobs)
+        at, d = self.gram.learned, self.Z.shape[1]
+        sparse = sp.issparse(self.Z)
+        rows = self.Z[at] if sparse else Picked(self.Z, at, np.zeros(d, self.Z.dtype))
+        sq = np.concatenate([sq_norms(rows[few]) for few in _pieces(len(at), PRECISE)])
+        return Expansion(self.kernels, self.ids[at], rows, sq, self.model(), self.n_jobs)
 
     def _learned(self) -> tuple[Any, Array]:
         """The rows that are learned, and their numbers."""

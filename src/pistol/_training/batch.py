@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -256,11 +256,12 @@ def _settled(ways: Ways, orders: FullOrders) -> Iterator[Level]:
     candidates = ways.family.candidates(data.X, data.weight, scaler, ways.numbers)
     columns = contest.folds.columns(None)
     runs = ways.family.runs(list(candidates.values()), data, ways.rule, contest.threads, *columns)
-    racers = [Racer(n, [make()], make) for n, make in zip(candidates, runs, strict=True)]
+    makers = dict(zip(candidates, runs, strict=True))
+    racers = [Racer(number, [make()], make) for number, make in makers.items()]
 
     def beside() -> list[Callable[[], Any]]:
         best = min(racers, key=lambda racer: racer.best)
-        return orders.follow(best, cast(Any, best.again))
+        return orders.follow(best, makers[best.number])
 
     for best in contest._replace(beside=beside).race(racers, ways.most):
         yield Level(best, racers, scaler, data)

@@ -29,6 +29,8 @@ class FullOrders:
 
     def follow(self, best: Racer, make: Callable[[], Run]) -> list[Callable[[], Any]]:
         """What is left to learn until each order has had as many passes as this candidate."""
+        if not best.passes:  # nobody has been judged yet
+            return []
         if best is not self.best:
             self.best, self.done = best, 0
             self.runs = [make() for _ in self.seeds]

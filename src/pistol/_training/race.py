@@ -57,9 +57,8 @@ class Racer:
 
     number: int
     runs: list[Run]
-    again: Callable[[], Run] | None = (
-        None  # makes a run for one more fold, where folds share values
-    )
+    # makes a run for one more fold, where folds share values
+    again: Callable[[], Run] | None = None
     best: float = np.inf
     passes: int = 0  # when it did best
     held_out: Array = field(default_factory=lambda: np.empty(0))  # scores of held-out rounds then
@@ -107,9 +106,8 @@ class Contest(NamedTuple):
     threads: Workers
     watched: bool = False  # whether somebody may ask for what was learned on the way
     few: Contest | None = None  # the same on some of the folds, for a first look
-    beside: Callable[[], list[Callable[[], Any]]] = (
-        list  # tasks for threads that have nothing to do
-    )
+    # tasks for threads that the race does not need
+    beside: Callable[[], list[Callable[[], Any]]] = list
 
     def race(self, racers: list[Racer], most: int, least: int = 0) -> Iterator[Racer]:
         """Let all candidates learn and yield the best so far after each doubling of the passes.
