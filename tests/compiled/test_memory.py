@@ -38,7 +38,7 @@ def used(arena, parts):
     lines = np.zeros(arena.size // LINE, int)
     for part in parts:
         assert part.ctypes.data % LINE == 0
-        first = (part.ctypes.data - arena.room.ctypes.data) // LINE
+        first = (part.ctypes.data - arena.stretch.room.ctypes.data) // LINE
         lines[first : first + len(part) // LINE] += 1
     assert lines.max() <= 1
     return lines
@@ -139,19 +139,40 @@ def test_an_arena_gives_its_pages_back_unless_they_are_used():
 
 def test_a_system_that_has_less_memory_is_asked_for_less(monkeypatch):
     """As under a limit of the address space: arrays have memory of their own then."""
-    first, memory_of = Owner(), memory.memory
+    first, of = Owner(), memory.Stretch.of
 
     def limited(size):
         if size > PAGE:
             raise OSError(12, "Cannot allocate memory")
-        return memory_of(size)
+        return of(size)
 
     monkeypatch.setattr(memory, "kept", Arena(4 * PAGE))
-    monkeypatch.setattr(memory, "memory", limited)
+    monkeypatch.setattr(memory.Stretch, "of", limited)
     x = Spare().array((100, 7), np.float64, first)
     x[:] = 3.0
-    assert memory.kept.room is None
+    assert memory.kept.stretch is None
     assert (x == 3.0).all()
+
+
+@pytest.mark.parametrize("advice", [True, False])
+def test_what_is_offered_is_only_what_nobody_has(advice, monkeypatch):
+    if not advice:
+        monkeypatch.delattr(memory.mmap, "MADV_FREE", raising=False)
+    arena, gone, owner = Arena(8 * PAGE), Owner(), Owner()
+    arena.offer()  # nothing is there yet
+    arena.part(3 * PAGE, gone)[:] = 7
+    x = arena.part(PAGE + LINE, owner)
+    x[:] = 5
+    del gone
+    for _ in range(3):
+        arena.offer()
+        assert (x == 5).all()
+        again = Owner()
+        y = arena.part(6 * PAGE // 2, again)
+        y[:] = 1
+        assert (y == 1).all()
+        del again
+    assert (x == 5).all()
 
 
 @pytest.mark.parametrize("size", [100, PAGE, 3 * PAGE + 1])

@@ -12,40 +12,64 @@ from collections import deque
 from contextlib import suppress
 from math import prod
 from threading import Lock
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from weakref import finalize
 
 import numpy as np
 
+from .types import Array
+
 PAGE = 2**21  # bytes of a large page of the system's memory
 LINE = 64  # bytes at a multiple of which arrays begin
-KEPT = 64 * PAGE  # that a process keeps from one fit to the next, at most
+KEPT = 128 * PAGE  # that a process keeps from one fit to the next, at most
 
 
-def memory(size: int) -> Any:
-    """Bytes that go back to the system as soon as they are not needed any more, from a `LINE` on.
+class Stretch(NamedTuple):
+    """Memory that comes from the system at once, and goes back as soon as nobody needs it.
 
-    What `malloc` is given back it often keeps, tens of megabytes for each thread. These are whole large
-    pages, where there are such: to be given them takes a tenth of the time of as many small ones.
+    What `malloc` is given back it often keeps, tens of megabytes for each thread.
     """
-    if not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
-        room = np.empty(size + LINE, np.uint8)
-        return room[-room.ctypes.data % LINE :][:size]
-    whole = -(-size // PAGE) * PAGE
-    pages = mmap.mmap(-1, whole + PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # which has no large pages
-            pages.madvise(mmap.MADV_HUGEPAGE)
-    room = np.frombuffer(pages, np.uint8)
-    first = -room.ctypes.data % PAGE
-    return room[first : first + whole]
+
+    room: Array  # of bytes, from a `LINE` on
+    pages: Any = None  # the map that they are from …
+    first: int = 0  # … and where they begin in it
+
+    @classmethod
+    def of(cls, size: int) -> Stretch:
+        """So many bytes, in whole large pages where there are such.
+
+        To be given them takes a tenth of the time of as many small ones.
+        """
+        if not hasattr(mmap, "MAP_PRIVATE"):  # a system without it, such as Windows
+            some = np.empty(size + LINE, np.uint8)
+            return cls(some[-some.ctypes.data % LINE :][:size])
+        whole = -(-size // PAGE) * PAGE
+        pages = mmap.mmap(-1, whole + PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            with suppress(OSError):  # which has no large pages
+                pages.madvise(mmap.MADV_HUGEPAGE)
+        every = np.frombuffer(pages, np.uint8)
+        first = -every.ctypes.data % PAGE
+        return cls(every[first : first + whole], pages, first)
+
+    def offer(self, start: int, stop: int) -> None:
+        """Let the system have the whole pages of a part, should it run short of memory."""
+        lo, hi = -(-start // PAGE) * PAGE, stop // PAGE * PAGE
+        if self.pages is not None and hasattr(mmap, "MADV_FREE") and lo < hi:
+            with suppress(OSError):  # which does not know this
+                self.pages.madvise(mmap.MADV_FREE, self.first + lo, hi - lo)
+
+
+def memory(size: int) -> Array:
+    """A stretch of its own."""
+    return Stretch.of(size).room
 
 
 class Arena:
     """A stretch of memory whose parts are given to arrays, the first part that is large enough.
 
     So little of it is ever touched, and what was touched is used again, whatever the sizes are. The
-    system gives it page by page, as it is touched.
+    system gives it page by page, as it is touched. After a fit it may have them back if it runs short.
     """
 
     def __init__(self, size: int) -> None:
@@ -54,7 +78,7 @@ class Arena:
 
     def renew(self) -> None:
         """Start with memory that was never touched."""
-        self.lock, self.room = Lock(), cast(Any, None)
+        self.lock, self.stretch = Lock(), cast(Any, None)
         self.free = [(0, self.size)]  # sorted, and no two of them next to each other
         # A finalizer may run at any time, also while the lock is held. So it only leaves a note.
         self.notes = deque[tuple[int, int]]()
@@ -73,16 +97,16 @@ class Arena:
                 return None
             start, stop = self.free[i]
             self.free[i : i + 1] = [(start + need, stop)] if start + need < stop else []
-            part = self.room[start : start + need]
+            part = self.stretch.room[start : start + need]
         finalize(owner, self.notes.append, (start, start + need)).atexit = False
         return part
 
     def _is_there(self) -> bool:
         """Whether the system has given the stretch; it may have less."""
-        if self.room is None:
+        if self.stretch is None:
             with suppress(OSError, MemoryError):
-                self.room = memory(self.size)
-        return self.room is not None
+                self.stretch = Stretch.of(self.size)
+        return self.stretch is not None
 
     def _collect(self) -> None:
         """Parts whose owners are gone are free again, joined with their neighbours."""
@@ -95,12 +119,19 @@ class Arena:
             joined.append((start, stop))
         self.free = joined
 
+    def offer(self) -> None:
+        """Let the system have the pages of all that is free, should it run short of memory."""
+        with self.lock:
+            self._collect()
+            for part in self.free if self.stretch else ():
+                self.stretch.offer(*part)
+
     def clear(self) -> None:
         """Give the pages of all that is free back to the system."""
         with self.lock:
             self._collect()
             if self.free == [(0, self.size)]:
-                self.room = None
+                self.stretch = None
 
 
 kept = Arena(KEPT)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._compiled.memory import kept
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE
@@ -48,7 +49,10 @@ def train(data: Data, problem: Problem, setup: Setup, watch: Watch) -> Fitted:
     )
     if plan.orders is None:
         return _train_in_order(data, rounds, problem, setup, plan.passes, size, watch)
-    return _shuffled(data, rounds, problem, setup, plan, size, watch)
+    try:
+        return _shuffled(data, rounds, problem, setup, plan, size, watch)
+    finally:
+        kept.offer()
 
 
 def _train_in_order(

@@ -42,11 +42,13 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
     """The base, with this candidate and so many passes, and one learner for each cell of some trees."""
     seed, online, first = work.seed(), Online(), dict[int, Online]()
     n, d = work.data.X.shape
-    work = work.in_memory() if n * d <= MANY else work
+    many = n * d > MANY
+    work = work if many else work.in_memory()
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground, planted = _ground(work, number, passes, plan, seed, threads)
         best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
-        threads.spare.clear()  # the cells that follow have fewer kernels
+        if many:
+            threads.spare.clear()  # the cells that follow have fewer kernels
         watch.begin(1)
         watch.begin_pass()
         learners: list[Any] = [_unlearned(ground, tree) for tree, _ in planted]
@@ -66,7 +68,8 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
             if watch.rows(online, partial(now, online=online)):
                 break
         watch.end_pass(online, partial(now, online=online))
-        threads.spare.clear()
+        if many:
+            threads.spare.clear()
         _settle(ground, [learner for tree in learners for learner in tree.learners])
     return now(online=online, temperature=best.temperature)
 
