@@ -171,7 +171,6 @@ class Spare:
             return memory(need + need // 64)  # folds differ by a row
 
     def clear(self) -> None:
-        """Give all of it back to the system, and what the process keeps."""
+        """Give all of it back to the system, but for parts of `kept`."""
         with self.lock:
             self.free.clear()
-        kept.clear()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.memory import Spare
+from .._compiled.memory import Spare, kept
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds, learned_share, shuffled
@@ -47,8 +47,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         ground, planted = _ground(work, number, passes, plan, seed, threads)
         best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
-        if many:
-            threads.spare.clear()  # the cells that follow have fewer kernels
+        _make_room(threads, many)  # the cells that follow have fewer kernels
         watch.begin(1)
         watch.begin_pass()
         learners: list[Any] = [_unlearned(ground, tree) for tree, _ in planted]
@@ -68,10 +67,16 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
             if watch.rows(online, partial(now, online=online)):
                 break
         watch.end_pass(online, partial(now, online=online))
-        if many:
-            threads.spare.clear()
+        _make_room(threads, many)
         _settle(ground, [learner for tree in learners for learner in tree.learners])
     return now(online=online, temperature=best.temperature)
+
+
+def _make_room(threads: Workers, many: bool) -> None:
+    """Give memory that is spare back to the system; of many rows, also what the process keeps."""
+    threads.spare.clear()
+    if many:
+        kept.clear()
 
 
 class Planted(NamedTuple):
@@ -93,7 +98,7 @@ def _ground(
     rows, r = shuffled(work.hashes, work.rounds, 0)
     order, X = Rounds(read_only(narrow(rows)), r), work.in_memory().data.X
     if X is not work.data.X:
-        threads.spare.clear()  # all scaled rows take its place for a while
+        _make_room(threads, True)  # for all scaled rows, for a while
     trees = range(plan.orders or 1)
     planted = threads.run([partial(_planted, X, order, plan.cell, seed + tree) for tree in trees])
     return Ground(work, base.model, base.decide(X, work.hashes), known, order, plan.cell), planted
