@@ -214,6 +214,15 @@ def test_new_memory_of_a_fit_takes_the_place_of_what_is_too_small(full):
     assert not spare.free
 
 
+def test_memory_that_is_not_kept_has_no_part_of_it():
+    owner, spare = Owner(), Spare(from_kept=False)
+    for one in (spare, spare.another()):
+        x = one.array((100, 7), np.float64, owner)
+        x[:] = 1.0
+        room = memory.kept.stretch
+        assert room is None or not np.shares_memory(x, room.room)
+
+
 @on_linux
 def test_memory_of_a_fit_goes_back_to_the_system(full):
     before = resident()

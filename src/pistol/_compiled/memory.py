@@ -142,16 +142,21 @@ if hasattr(os, "register_at_fork"):
 class Spare:
     """Memory of large arrays that are gone, for new ones of the same fit.
 
-    Parts of `kept` come first. Other memory goes back to the system with the fit.
+    Parts of `kept` come first, unless as little as possible is to be touched: then large arrays take
+    the place of others as they are. Other memory goes back to the system with the fit.
     """
 
-    def __init__(self) -> None:
-        self.lock, self.free = Lock(), list[Any]()
+    def __init__(self, from_kept: bool = True) -> None:
+        self.lock, self.free, self.from_kept = Lock(), list[Any](), from_kept
+
+    def another(self) -> Spare:
+        """One of the same kind without any memory."""
+        return Spare(self.from_kept)
 
     def array(self, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
         """An array with any content. Its memory is spare again when the owner is gone."""
         need = prod(shape) * np.dtype(dtype).itemsize
-        room = kept.part(need, owner)
+        room = kept.part(need, owner) if self.from_kept else None
         if room is None:
             room = self._taken(need)
             finalize(owner, self.free.append, room).atexit = False

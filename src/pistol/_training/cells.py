@@ -73,10 +73,14 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
 
 
 def _make_room(threads: Workers, many: bool) -> None:
-    """Give memory that is spare back to the system; of many rows, also what the process keeps."""
+    """Give memory that is spare back to the system; of many rows, also what the process keeps.
+
+    Cells of many rows have memory of their own: parts of one stretch would leave gaps.
+    """
     threads.spare.clear()
     if many:
         kept.clear()
+        threads.spare = Spare(from_kept=False)
 
 
 class Planted(NamedTuple):
@@ -231,7 +235,7 @@ def _lane(
     thread: Workers,
 ) -> list[tuple[Place, Kept]]:
     """Learn some cells one after the other, all of them in the memory of the first."""
-    thread.spare, found = Spare(), []
+    thread.spare, found = thread.spare.another(), []
     while lane:
         tree, i = lane.popleft()
         learned = learn_cell(ground, cells[tree][i], best, (seed, tree, i), thread)
