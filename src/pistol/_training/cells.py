@@ -45,6 +45,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
     many = n * d > MANY
     work = work if many else work.in_memory()
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
+        _make_room(threads, many)
         ground, planted = _ground(work, number, passes, plan, seed, threads)
         best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
         _make_room(threads, many)  # the cells that follow have fewer kernels
@@ -75,7 +76,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
 def _make_room(threads: Workers, many: bool) -> None:
     """Give memory that is spare back to the system; of many rows, also what the process keeps.
 
-    Cells of many rows have memory of their own: parts of one stretch would leave gaps.
+    Then large arrays have memory of their own: parts of one stretch would leave gaps.
     """
     threads.spare.clear()
     if many:
@@ -102,7 +103,7 @@ def _ground(
     rows, r = shuffled(work.hashes, work.rounds, 0)
     order, X = Rounds(read_only(narrow(rows)), r), work.in_memory().data.X
     if X is not work.data.X:
-        _make_room(threads, True)  # for all scaled rows, for a while
+        threads.spare.clear()  # all scaled rows take its place for a while
     trees = range(plan.orders or 1)
     planted = threads.run([partial(_planted, X, order, plan.cell, seed + tree) for tree in trees])
     return Ground(work, base.model, base.decide(X, work.hashes), known, order, plan.cell), planted
