@@ -17,9 +17,7 @@ from .rows import add_four
 from .types import Array, indices, loop, read_only
 
 SHARE = 1 / 6  # of values that are unusual, at most: BLAS is better at more
-FEW = (
-    1 / 8
-)  # of values that are unusual, at most, for rows in panels: eight of them are multiplied together
+FEW = 1 / 8  # the same for rows in panels, as several of them are multiplied together
 LOOKED_AT = 256  # rows that tell whether a look at all of them is worth its while
 NARROW = 32  # features up to which a product takes less time than what is made of it
 COLUMNS = 1024  # that are multiplied together: their values stay in the cache

@@ -114,11 +114,11 @@ def _multiply_packed(packed, order, cuts, panels, other, lines, tile, out, at):
     (_, d, w), (_, m), width = panels.shape, packed.shape, out.shape[1]
     b, flat = other * d * w, out.reshape(-1)
     for part in range(len(cuts) - 1):
-        some, to, begin, step = order[cuts[part] : cuts[part + 1]], tile, 0, w
+        some = order[cuts[part] : cuts[part + 1]]
         if part == 0:
             multiply(packed, 0, m, 1, panels, b, w, some, lines, out, at, width)
         elif len(some):
-            multiply(packed, cuts[part] * m, m, 1, panels, b, w, some, lines, to, begin, step)
+            multiply(packed, cuts[part] * m, m, 1, panels, b, w, some, lines, tile, 0, w)
             for i in range(lines):
                 line, new = flat[at + i * width : at + i * width + w], tile[i]
                 for x in range(w):
@@ -138,8 +138,8 @@ def fill_lines(panels, sq, shift, kinds, theta, together, first, last, half, out
 
     ⟨row i, row j⟩ is the product of the rows in panels, plus the numbers that `shift` has for both, if
     it has any. `sq` has the squared norms of all rows. So many rows as `together` says are multiplied
-    with features in which none of them is zero. With `half`, values with rows of earlier panels are not
-    computed; they are copied from the lines of these.
+    at a time, without the features in which all of them are zero. With `half`, values with rows of
+    earlier panels are not computed; they are copied from the lines of these.
     """
     (Q, m, _), (_, d, w), n = out.shape, panels.shape, len(sq)
     groups, parts = w // together, -(-d // DEEP)
