@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._data.bends import bent_scaler
+from pistol._data.mapped import Mapped
 from pistol._data.metric import Weighted, weighted
 from pistol._data.scaling import GRAIN
 from pistol._data.steps import (
     GRID,
     RAMPS,
     ROUNDING,
+    Onwards,
     _knots,
     feature_of,
     onwards,
@@ -208,3 +210,32 @@ def test_there_are_no_steps_where_nothing_would_rise_or_where_they_would_be_too_
     assert (scalers(X, most=most)[1] is None) == (most < 24)
     scaler, _ = scalers(X)
     assert stepped(scaler, sp.csr_array(X), np.ones(len(X)), 4096) is None
+
+
+@few
+@given(seed=seeds, dtype=st.sampled_from([np.float32, np.float64]), weights=st.booleans())
+def test_some_columns_are_those_of_all_columns_bit_for_bit(seed, dtype, weights):
+    rng, X = np.random.default_rng(seed), table(seed)
+    start, scaler = scalers(X)
+    if weights:
+        scaler = Weighted(scaler, rng.exponential(size=scaler.features))
+    step, Z = Onwards(start, scaler), start.transform(X).astype(dtype)
+    whole, d = step(Z), scaler.features
+    assert step.adds_columns
+    assert not Onwards(start, Weighted(start, np.ones(start.features))).adds_columns
+    some = np.sort(rng.choice(d, rng.integers(1, d + 1), replace=False))
+    for rows in (slice(5, 60), rng.integers(0, len(X), 40)):
+        for columns in (some, some[:1], np.array([3]), np.array([0, 3])):  # 3 is constant
+            assert_array_equal(step.columns(Z, rows, columns), whole[rows][:, columns])
+
+
+def test_rows_without_their_ramps_are_as_long_as_the_features():
+    X = table(0).astype(np.float32)
+    start, scaler = scalers(X)
+    rows = Mapped(X).then(start.transform).then(Onwards(start, scaler))
+    ours, whole = rows.narrow(), rows.in_parts()
+    assert_array_equal(ours.X, start.transform(X))
+    assert_array_equal(ours[:], whole)
+    assert ours.shape == whole.shape
+    columns = np.array([1, 6, whole.shape[1] - 1])
+    assert_array_equal(ours[3:9, columns], whole[3:9][:, columns])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
+from pistol._data.mapped import Mapped
 from pistol._learners import trees
 from pistol._learners.trees import grow_tree
 
@@ -69,6 +70,16 @@ def test_cells_are_looked_up_in_parts(monkeypatch):
     monkeypatch.setattr(trees, "PART", 7)
     assert_array_equal(tree.cell_of(Z), whole)
     assert len(tree.cell_of(Z[:0])) == 0
+
+
+@given(seed=seeds, most=st.integers(1, 20))
+def test_rows_that_are_made_when_they_are_asked_for_are_split_like_others(seed, most):
+    Z = np.random.default_rng(seed).normal(size=(60, 3)).astype(np.float32)
+    made = Mapped(Z).then(np.exp)
+    ours, theirs = (grow_tree(X, most, np.random.default_rng(seed)) for X in (made, np.exp(Z)))
+    for x, y in zip(ours, theirs, strict=True):
+        assert_array_equal(x, y)
+    assert_array_equal(ours.cell_of(made), theirs.cell_of(np.exp(Z)))
 
 
 @given(

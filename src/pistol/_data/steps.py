@@ -24,7 +24,7 @@ from .._compiled.ramps import extend_rows, find_knots
 from .._compiled.types import Array, read_only
 from .bends import Bent
 from .metric import Weighted, weighted
-from .scaling import plain
+from .scaling import Unscaled, plain
 
 RAMPS = 8  # beside a feature, at most
 HALF = 0.5  # the share of the variance of a feature that is given to its ramps
@@ -178,6 +178,48 @@ def onwards(Z: Any, start: Any, scaler: Any) -> Any:
     if isinstance(scaler, Weighted):
         return weighted(before, scaler.weight)
     return scaler.extended(before)
+
+
+@dataclass(frozen=True, eq=False)
+class Onwards:
+    """The step from rows as `start` has them to rows as `scaler` has them."""
+
+    start: Any
+    scaler: Any
+
+    def __call__(self, Z: Any) -> Any:
+        """The rows."""
+        return onwards(Z, self.start, self.scaler)
+
+    @property
+    def adds_columns(self) -> bool:
+        """Whether rows become longer."""
+        return bool(self.scaler.features > self.start.features)
+
+    def columns(self, Z: Array, rows: Any, columns: Array) -> Array:
+        """Some columns of some rows, in ascending order, made from the features that they belong to."""
+        features = np.unique(feature_of(self.scaler)[columns])
+        part = Z[rows][:, features] if isinstance(rows, slice) else Z[np.ix_(rows, features)]
+        start = Unscaled(len(features))
+        made = onwards(part, start, _of_features(self.scaler, self.start, features, start))
+        return made[:, np.searchsorted(_columns_of(self.scaler, features), columns)]
+
+
+def _columns_of(scaler: Any, features: Array) -> Array:
+    """The columns of scaled rows that belong to some features."""
+    return np.flatnonzero(np.isin(feature_of(scaler), features))
+
+
+def _of_features(scaler: Any, start: Any, features: Array, new: Any) -> Any:
+    """The scaler for rows that have these features alone; `new` takes the place of `start`."""
+    if scaler is start:
+        return new
+    inner = _of_features(scaler.scaler, start, features, new)
+    if isinstance(scaler, Weighted):
+        return Weighted(inner, scaler.weight[_columns_of(scaler.scaler, features)])
+    places = {i: scaler.places[f] for i, f in enumerate(features.tolist()) if f in scaler.places}
+    ramps = np.isin(scaler.owner, features)
+    return Stepped(inner, places, scaler.center[ramps], scaler.size[ramps]) if places else inner
 
 
 def feature_of(scaler: Any) -> Array:

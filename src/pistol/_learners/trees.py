@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._compiled.moments import add_gaps
 from .._compiled.types import Array, read_only
 
-PART = 2**16  # rows whose cells are looked up together
+PART = 2**13  # rows whose cells are looked up together
 LOOKED_AT = 4096  # rows from which the spread of the features in a cell is computed
 OFF = 0.15  # a split is at a quantile of 0.5, give or take this much
 
@@ -32,13 +32,14 @@ class Tree(NamedTuple):
 
     def cell_of(self, Z: Any) -> Array:
         """The number of the cell of every row."""
-        parts = [self._cell_of(Z[lo : lo + PART]) for lo in range(0, Z.shape[0], PART)]
+        used, column = np.unique(np.maximum(self.feature, 0), return_inverse=True)
+        some = (_columns(Z, slice(lo, lo + PART), used) for lo in range(0, Z.shape[0], PART))
+        parts = [self._cell_of(values, column) for values in some]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
-    def _cell_of(self, Z: Any) -> Array:
-        used, column = np.unique(np.maximum(self.feature, 0), return_inverse=True)
-        values = _columns(Z, used)
-        node, rows = np.zeros(Z.shape[0], np.int64), np.arange(Z.shape[0])
+    def _cell_of(self, values: Array, column: Array) -> Array:
+        """The same, given the features that are looked at, and which of them each node looks at."""
+        node, rows = np.zeros(len(values), np.int64), np.arange(len(values))
         while True:
             inner = self.feature[node[rows]] >= 0
             rows = rows[inner]
@@ -67,9 +68,9 @@ def grafted(top: Tree, branches: Sequence[Tree]) -> Tree:
     return Tree(*(np.concatenate(part) for part in parts))
 
 
-def _columns(Z: Any, features: Array) -> Array:
-    """These features of all rows, dense."""
-    return Z[:, features].toarray() if sp.issparse(Z) else Z[:, features]
+def _columns(Z: Any, rows: slice, features: Array) -> Array:
+    """These features of some rows, dense."""
+    return Z[rows][:, features].toarray() if sp.issparse(Z) else Z[rows, features]
 
 
 def grow_tree(Z: Any, most: int, random: np.random.Generator, rows: Array | None = None) -> Tree:
@@ -106,8 +107,11 @@ def grow_tree(Z: Any, most: int, random: np.random.Generator, rows: Array | None
 
 def _column(Z: Any, feature: int, rows: Array) -> Array:
     """One feature of some rows."""
-    column = Z[:, [feature]].toarray()[:, 0] if sp.issparse(Z) else Z[:, feature]
-    return column[rows]
+    if sp.issparse(Z):
+        return Z[:, [feature]].toarray()[rows, 0]
+    if isinstance(Z, np.ndarray):
+        return Z[:, feature][rows]
+    return Z[rows, np.array([feature])][:, 0]  # rows that are made when they are asked for
 
 
 def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float] | None:
@@ -126,6 +130,8 @@ def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float
 
 def _spread(Z: Any, rows: Array) -> Array:
     """The variance of every feature in these rows; zero where all of them agree."""
+    if not (sp.issparse(Z) or isinstance(Z, np.ndarray)):  # made when they are asked for
+        Z, rows = Z[rows], np.arange(len(rows))
     if not sp.issparse(Z):
         sums, squares = np.zeros((2, Z.shape[1]))
         some = read_only(np.ascontiguousarray(rows, np.int64))
