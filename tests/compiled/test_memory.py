@@ -251,3 +251,13 @@ def test_all_that_is_kept_is_free_after_a_fit():
     PistolClassifier(random_state=0).fit(X, X[:, 0] > 0)
     memory.kept.clear()
     assert memory.kept.free == [(0, KEPT)]
+
+
+@pytest.mark.parametrize("library", ["of GNU", "another"])
+def test_small_arrays_stay_as_they_are_when_memory_goes_back(library, monkeypatch):
+    if library == "another":
+        monkeypatch.setattr(memory, "gnu", lambda: None)
+    arrays = [np.full(n, n) for n in range(1, 2000)]
+    del arrays[::2]
+    memory.trim()
+    assert all((x == len(x)).all() for x in arrays)

@@ -10,6 +10,8 @@ import mmap
 import os
 from collections import deque
 from contextlib import suppress
+from ctypes import CDLL
+from functools import cache
 from math import prod
 from threading import Lock
 from typing import Any, NamedTuple, cast
@@ -179,3 +181,23 @@ class Spare:
         """Give all of it back to the system, but for parts of `kept`."""
         with self.lock:
             self.free.clear()
+
+
+@cache
+def gnu() -> Any:
+    """The C library if it is GNU's, whose `malloc` can be told to give memory back; otherwise None."""
+    try:
+        library = CDLL(None)
+        return library if library.mallopt and library.malloc_trim else None
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+def trim() -> None:
+    """Give memory of small arrays that are gone back to the system.
+
+    Between those that are left, `malloc` keeps it: tens of megabytes after arrays of a million numbers.
+    """
+    library = gnu()
+    if library is not None:
+        library.malloc_trim(0)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import CDLL
-from functools import cache
 from threading import Lock
 from typing import Any
+
+from .._compiled.memory import gnu
 
 NAME = "MALLOC_TRIM_THRESHOLD_"
 TRIM, MAP = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
@@ -57,13 +57,6 @@ def _count(library: Any, change: int) -> None:
             library.malloc_trim(0)
 
 
-@cache
 def _library() -> Any:
     """The C library, if it is GNU's and was told to hand memory back; None otherwise."""
-    if not os.environ.get(NAME, "").isdigit():
-        return None
-    try:
-        library = CDLL(None)
-        return library if library.mallopt and library.malloc_trim else None
-    except (AttributeError, OSError, TypeError):
-        return None
+    return gnu() if os.environ.get(NAME, "").isdigit() else None
