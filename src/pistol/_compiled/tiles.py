@@ -130,10 +130,7 @@ def total_scores(
 
 
 def laid_out(kernels: Sequence[Kernel], S: Any, outputs: int) -> Flags | Panels | None:
-    """Support rows in the form in which many rows are scored fastest; None if there is none.
-
-    Sparse rows have none, and rows that are copied when they are asked for stay as they are.
-    """
+    """Dense support rows in the form in which many rows are scored fastest; None if there is none."""
     flags = Flags.of(S)
     if flags is not None or not isinstance(S, np.ndarray) or _groups(kernels, outputs) is None:
         return flags

@@ -71,15 +71,15 @@ class Expansion:
             np.ascontiguousarray(self.coef.transpose(0, 2, 1)),
             self.work(X.shape[0]) <= LITTLE,
         )
-        many = X.shape[0] >= BLOCK
-        layout = laid_out(self.kernels, self.rows, coef.shape[2]) if many else None
+        many, rows = X.shape[0] >= BLOCK, self.rows
+        if many and not sp.issparse(rows):
+            rows = rows[:]  # one copy, should they be copied when they are asked for
+        layout = laid_out(self.kernels, rows, coef.shape[2]) if many else None
         with workers(1 if few else self.n_jobs) as threads, one_blas_thread():
             for lo in range(0, X.shape[0], BLOCK):
-                A = X[lo : lo + BLOCK] if self.precomputed else like(self.rows, X[lo : lo + BLOCK])
+                A = X[lo : lo + BLOCK] if self.precomputed else like(rows, X[lo : lo + BLOCK])
                 a_sq = np.zeros(A.shape[0]) if self.precomputed else sq_norms(A)
-                total = total_scores(
-                    self.kernels, self.rows, self.sq, coef, A, a_sq, threads, layout
-                )
+                total = total_scores(self.kernels, rows, self.sq, coef, A, a_sq, threads, layout)
                 out[lo : lo + BLOCK] = total.T
         return out
 

@@ -16,7 +16,7 @@ from .._compiled.types import Array, read_only
 from .._data.fences import SAMPLE
 from .._data.mapped import Mapped
 from .._data.ordering import Rounds, as_given, copies, round_size, sampled, shuffled
-from .._data.steps import onwards
+from .._data.steps import Onwards, onwards
 from .._learners import Chunk, Rule
 from .families import Candidate, Data
 from .fitted import Counts, Fitted, Online, learned_before
@@ -106,7 +106,7 @@ def scaled_work(
     X = family.fenced(data.X, seen, sample)
     scaler = family.scaler(X, data.weight, sample)
     Z = scaler.transform(X) if sp.issparse(X) else Mapped(X).then(scaler.transform)
-    scaled = data._replace(X=Z, Y=targets.transform(data.Y))
+    scaled = data._replace(X=Z, Y=targets.transform(data.Y) if task.scaled else data.Y)
     counts = Counts(setup.n_rows, len(rounds.rows), size)
     blank = Fitted(
         task, family, setup.columns, scaler, targets, [], 0, Online(), counts,
@@ -119,7 +119,7 @@ def race_on_sample(work: Work, race: Race) -> tuple[Chosen, Work]:
     """What a race on some of the rows has chosen, and all rows in the metric that it has found."""
     chosen = _race(work.sample(race.sample), race, None)
     scaler, error = chosen.fitted.scaler, chosen.fitted.held_out_error
-    steps = work.problem.family.compact, partial(onwards, start=work.blank.scaler, scaler=scaler)
+    steps = work.problem.family.compact, Onwards(work.blank.scaler, scaler)
     blank, Z = replace(work.blank, scaler=scaler, held_out_error=error), work.data.X
     for step in steps:
         Z = Z.then(step) if isinstance(Z, Mapped) else step(Z)

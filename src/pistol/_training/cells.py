@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import scipy.sparse as sp
 
-from .._compiled.memory import Spare, kept
+from .._compiled.memory import Spare, kept, trim
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
+from .._data.mapped import Mapped, among
 from .._data.ordering import Rounds, learned_share, shuffled
 from .._learners import Cells, Chunk, Dual, Gram
 from .._learners.models import Expansion, mean_model
@@ -32,7 +33,8 @@ from .turns import turns
 from .watch import Watch
 from .work import Work, all_passes
 
-MANY = 2**24  # entries of scaled rows: fewer are all in memory, more are kept once for all trees
+MANY = 2**24  # entries of scaled rows: fewer are all in memory while cells are learned
+COPIED = 2**22  # entries of scaled rows up to which each cell keeps a copy of those it needs
 PART = 2**16  # rows that the base is evaluated at together
 
 Place = tuple[int, int]  # of a cell: the number of its tree, and its own
@@ -47,6 +49,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         _make_room(threads, many)
         ground, planted = _ground(work, number, passes, plan, seed, threads)
+        _make_room(threads, many)
         best = race_in_cell(ground, probe(ground, planted[0].cells), plan, seed, threads)
         _make_room(threads, many)  # the cells that follow have fewer kernels
         watch.begin(1)
@@ -74,7 +77,7 @@ def learn_cells(work: Work, number: int, passes: int, plan: Plan, watch: Watch) 
 
 
 def _make_room(threads: Workers, many: bool) -> None:
-    """Give memory that is spare back to the system; of many rows, also what the process keeps.
+    """Give memory that is spare back to the system; with many rows, also what the process keeps.
 
     Then large arrays have memory of their own: parts of one stretch would leave gaps.
     """
@@ -82,6 +85,7 @@ def _make_room(threads: Workers, many: bool) -> None:
     if many:
         kept.clear()
         threads.spare = Spare(from_kept=False)
+        trim()
 
 
 class Planted(NamedTuple):
@@ -96,14 +100,16 @@ def _ground(
 ) -> tuple[Ground, list[Planted]]:
     """Learn the base from some rows, evaluate it at all, and divide these into cells.
 
-    Only here are all scaled rows in memory. Later on those of a cell are made when it is learned.
+    Only here are all scaled rows in memory, but for their ramps. Later on those of a cell are made
+    when it is learned.
     """
     base = learn_base(work, number, passes, plan, seed, threads)
     known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
     rows, r = shuffled(work.hashes, work.rounds, 0)
-    order, X = Rounds(read_only(narrow(rows)), r), work.in_memory().data.X
-    if X is not work.data.X:
-        threads.spare.clear()  # all scaled rows take its place for a while
+    order = Rounds(read_only(narrow(rows)), r)
+    if isinstance(work.data.X, Mapped):
+        _make_room(threads, many=True)  # all scaled rows take its place for a while
+    X = work.narrow().data.X
     trees = range(plan.orders or 1)
     planted = threads.run([partial(_planted, X, order, plan.cell, seed + tree) for tree in trees])
     return Ground(work, base.model, base.decide(X, work.hashes), known, order, plan.cell), planted
@@ -130,7 +136,7 @@ class Base(NamedTuple):
         out[known] = self.scores[first[place[known]]]
         for lo in range(0, len(out), PART):  # of which a copy is made
             at = lo + np.flatnonzero(~known[lo : lo + PART])
-            out[at] = self.model.decide(X[at])
+            out[at] = self.model.decide(among(X, at))
         return out
 
 
@@ -177,13 +183,14 @@ def _share(ground: Ground, cell: Cell, learner: Dual) -> None:
 def _settle(ground: Ground, learners: list[Dual]) -> None:
     """All cells have been learned: support rows no longer depend on the user's.
 
-    Many rows are kept once, where the cells of all trees together have more than there are; otherwise
-    each cell has a copy of its own, which is faster to predict with.
+    Many rows are kept once, where the cells of all trees together have more than there are, and without
+    ramps if these are not in memory; otherwise each cell has a copy of its own, which is faster to
+    predict with.
     """
     some, data = [one for one in learners if one.support.is_shared], ground.work.data
     n, d = data.X.shape
-    once = n < sum(one.support.ids.n for one in some) and n * d > MANY
-    Z = ground.in_memory().work.data.X if once else None
+    once = n < sum(one.support.ids.n for one in some) and n * d > COPIED
+    Z = ground.work.narrow().data.X if once else None
     for learner in some:
         support = learner.support
         at, centre = support.rows.at, support.rows.centre

@@ -51,10 +51,6 @@ class Ground(NamedTuple):
         """The rounds of each cell."""
         return rounds_of(tree, self.work.data.X, self.order, self.most)
 
-    def in_memory(self) -> Ground:
-        """The same with all scaled rows in memory."""
-        return self._replace(work=self.work.in_memory())
-
     def cell(self, own: Array) -> Cell:
         """The cell with these rounds."""
         rows, at = _in_order(self.order.rows[own])

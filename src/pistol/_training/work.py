@@ -69,6 +69,11 @@ class Work(NamedTuple):
             data=self.data._replace(X=X.in_parts() if isinstance(X, Mapped) else X)
         )
 
+    def narrow(self) -> Work:
+        """With all rows in memory but for ramps, which are made when they are asked for."""
+        X = self.data.X
+        return self._replace(data=self.data._replace(X=X.narrow() if isinstance(X, Mapped) else X))
+
     def seed(self) -> int:
         """The user's."""
         return int(self.setup.random().randint(2**31 - 1))
