@@ -35,6 +35,7 @@ MOST_KNOTS = 2 * (KNOTS + 1)  # there are: the nearest values on both sides of e
 # often halfway between two of these, where the order of the rows would tell which one is nearer.
 CENTRES = 2.0**20
 ROUNDING = 1e-9  # a quantile that is a value up to rounding is this value
+PART = 2**13  # rows of which some columns are made together
 LOW, HIGH = read_only(GRID - ROUNDING), read_only(GRID + ROUNDING)
 
 
@@ -199,10 +200,16 @@ class Onwards:
     def columns(self, Z: Array, rows: Any, columns: Array) -> Array:
         """Some columns of some rows, in ascending order, made from the features that they belong to."""
         features = np.unique(feature_of(self.scaler)[columns])
-        part = Z[rows][:, features] if isinstance(rows, slice) else Z[np.ix_(rows, features)]
         start = Unscaled(len(features))
-        made = onwards(part, start, _of_features(self.scaler, self.start, features, start))
-        return made[:, np.searchsorted(_columns_of(self.scaler, features), columns)]
+        scaler = _of_features(self.scaler, self.start, features, start)
+        at = np.searchsorted(_columns_of(self.scaler, features), columns)
+        if isinstance(rows, slice):  # few rows, as a rule
+            return onwards(Z[rows][:, features], start, scaler)[:, at]
+        out = np.empty((len(rows), len(columns)), Z.dtype)
+        for lo in range(0, len(rows), PART):
+            part = Z[np.ix_(rows[lo : lo + PART], features)]
+            out[lo : lo + PART] = onwards(part, start, scaler)[:, at]
+        return out
 
 
 def _columns_of(scaler: Any, features: Array) -> Array:
