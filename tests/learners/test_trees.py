@@ -76,7 +76,9 @@ def test_cells_are_looked_up_in_parts(monkeypatch):
 def test_rows_that_are_made_when_they_are_asked_for_are_split_like_others(seed, most):
     Z = np.random.default_rng(seed).normal(size=(60, 3)).astype(np.float32)
     made = Mapped(Z).then(np.exp)
-    ours, theirs = (grow_tree(X, most, np.random.default_rng(seed)) for X in (made, np.exp(Z)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "FEW", 7)
+        ours, theirs = (grow_tree(X, most, np.random.default_rng(seed)) for X in (made, np.exp(Z)))
     for x, y in zip(ours, theirs, strict=True):
         assert_array_equal(x, y)
     assert_array_equal(ours.cell_of(made), theirs.cell_of(np.exp(Z)))

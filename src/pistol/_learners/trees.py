@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from .._compiled.moments import add_gaps
 from .._compiled.types import Array, read_only
 
 PART = 2**13  # rows whose cells are looked up together
+FEW = 2**9  # rows that stay in the cache while they are made, for the spread of their features
 LOOKED_AT = 4096  # rows from which the spread of the features in a cell is computed
 OFF = 0.15  # a split is at a quantile of 0.5, give or take this much
 
@@ -97,9 +98,8 @@ def grow_tree(Z: Any, most: int, random: np.random.Generator, rows: Array | None
             nodes.append((-1, 0.0, cells, cells))
             cells += 1
             continue
-        feature, threshold = split
+        feature, threshold, larger = split
         nodes.append((feature, threshold, -1, -1))
-        larger = _column(Z, feature, rows) > threshold
         waiting += [(rows[larger], number, 1), (rows[~larger], number, 0)]
     table = np.array(nodes, np.float64)
     return Tree(table[:, 0].astype(np.int64), table[:, 1], table[:, 2:].astype(np.int64))
@@ -114,33 +114,46 @@ def _column(Z: Any, feature: int, rows: Array) -> Array:
     return Z[rows, np.array([feature])][:, 0]  # rows that are made when they are asked for
 
 
-def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float] | None:
-    """A feature and a threshold with rows on both sides; None if all rows agree."""
+def _split(Z: Any, rows: Array, random: np.random.Generator) -> tuple[int, float, Array] | None:
+    """A feature, a threshold with rows on both sides, and which are above; None if all rows agree."""
     spread = _spread(Z, rows[:: max(1, len(rows) // LOOKED_AT)])
     quantile = random.uniform(0.5 - OFF, 0.5 + OFF)
     for feature in _drawn(spread, random):
-        values = np.sort(_column(Z, feature, rows))
+        column = _column(Z, feature, rows)
+        values = np.sort(column)
         at = int(quantile * len(values))
         steps = np.flatnonzero(values[1:] > values[:-1])  # after which the next value is larger
         if len(steps):
             last = steps[np.argmin(np.abs(steps + 1 - at))]
-            return feature, _between(float(values[last]), float(values[last + 1]))
+            threshold = _between(float(values[last]), float(values[last + 1]))
+            return feature, threshold, column > threshold
     return None
 
 
 def _spread(Z: Any, rows: Array) -> Array:
     """The variance of every feature in these rows; zero where all of them agree."""
-    if not (sp.issparse(Z) or isinstance(Z, np.ndarray)):  # made when they are asked for
-        Z, rows = Z[rows], np.arange(len(rows))
     if not sp.issparse(Z):
         sums, squares = np.zeros((2, Z.shape[1]))
-        some = read_only(np.ascontiguousarray(rows, np.int64))
-        add_gaps(read_only(np.ascontiguousarray(Z)), some, sums, squares)
+        for part, some in _parts(Z, rows):
+            add_gaps(read_only(np.ascontiguousarray(part)), read_only(some), sums, squares)
         return np.maximum(squares - sums * sums / len(rows), 0.0) / len(rows)
     Z = Z[rows].astype(np.float64)  # its zeros need no memory
     mean, square = (part.sum(axis=0) / Z.shape[0] for part in (Z, Z.multiply(Z)))
     low, high = (part.toarray().ravel() for part in (Z.min(axis=0), Z.max(axis=0)))
     return np.where(low == high, 0.0, np.maximum(square - mean * mean, 0.0))
+
+
+def _parts(Z: Any, rows: Array) -> Iterator[tuple[Array, Array]]:
+    """Rows, and which of them: all at once, or a few that are made when they are asked for.
+
+    The first of all rows is the first of each part.
+    """
+    if isinstance(Z, np.ndarray):
+        yield Z, np.ascontiguousarray(rows, np.int64)
+        return
+    for lo in range(1, len(rows), FEW):
+        part = Z[np.append(rows[:1], rows[lo : lo + FEW])]
+        yield part, np.arange(len(part))
 
 
 def _between(low: float, high: float) -> float:
