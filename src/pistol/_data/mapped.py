@@ -15,7 +15,7 @@ import numpy as np
 from .._compiled.types import Array
 from .steps import Onwards
 
-PART = 2**13  # rows that are made together
+PART = 2**14  # rows that are made together
 
 
 @dataclass(frozen=True, eq=False)

@@ -203,12 +203,12 @@ class Onwards:
         start = Unscaled(len(features))
         scaler = _of_features(self.scaler, self.start, features, start)
         at = np.searchsorted(_columns_of(self.scaler, features), columns)
-        if isinstance(rows, slice):  # few rows, as a rule
-            return onwards(Z[rows][:, features], start, scaler)[:, at]
-        out = np.empty((len(rows), len(columns)), Z.dtype)
-        for lo in range(0, len(rows), PART):
-            part = Z[np.ix_(rows[lo : lo + PART], features)]
-            out[lo : lo + PART] = onwards(part, start, scaler)[:, at]
+        Z, rows = (Z[rows], None) if isinstance(rows, slice) else (Z, rows)
+        out = np.empty((len(Z if rows is None else rows), len(columns)), Z.dtype)
+        for lo in range(0, len(out), PART):
+            some = slice(lo, lo + PART)
+            part = Z[some][:, features] if rows is None else Z[np.ix_(rows[some], features)]
+            out[some] = onwards(part, start, scaler)[:, at]
         return out
 
 

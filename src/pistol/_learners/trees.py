@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._compiled.moments import add_gaps
 from .._compiled.types import Array, read_only
 
-PART = 2**13  # rows whose cells are looked up together
+PART = 2**16  # rows whose cells are looked up together
 FEW = 2**9  # rows that stay in the cache while they are made, for the spread of their features
 LOOKED_AT = 4096  # rows from which the spread of the features in a cell is computed
 OFF = 0.15  # a split is at a quantile of 0.5, give or take this much
