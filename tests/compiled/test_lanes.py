@@ -124,8 +124,8 @@ def test_rounds_are_added_to_g_of_every_kernel(chains, dtype, some):
 
 
 def _rows_type(dtype):
-    factors = lines(dtype)
-    return types.void(gram_type(dtype), rows_type, factors, types.int64, line(dtype), factors)
+    real = types.Array(types.float64, 2, "C"), types.int64
+    return types.void(gram_type(dtype), rows_type, *real, line(dtype), lines(dtype))
 
 
 @loop(_rows_type)
@@ -138,13 +138,13 @@ def _add_rows(values, rows, factors, first, out, four):
 def test_rows_are_added_up_over_kernels_from_a_column_on(chains, dtype):
     values, rows = gram_values(chains, dtype, n=40), np.array([4, 0, 6], np.uintp)
     V = np.array(list(values_of(chains, values.matrices)))
-    first, factors = whole(1, dtype), rng.normal(size=(len(V), 5)).astype(dtype)
+    first, factors = whole(1, dtype), rng.normal(size=(5, len(V)))
     out = rng.normal(size=whole(9, dtype)).astype(dtype)
     before = out.copy()
     _add_rows(values, rows, factors, first, out, np.empty((4, 5), dtype))
     columns = V[:, [4, 0, 6], first : first + len(out)]
     near = 1e-4 if dtype == np.float32 else 1e-12
-    expected = before + np.einsum("qk,qkn->n", factors[:, :3], columns)
+    expected = before + np.einsum("kq,qkn->n", factors[:3], columns)
     assert_allclose(out, expected, rtol=near, atol=near)
 
 

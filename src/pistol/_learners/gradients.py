@@ -51,11 +51,12 @@ def relative_squares(
     """
     size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     total, weight = np.zeros(A.shape[1]), np.ascontiguousarray(weight, np.float64)
-    squares: Callable[..., Iterable[Array]] = partial(_squares, gradients_of(model, size))
-    most = FEWEST
+    squares: Callable[..., Iterable[Array]]
     if isinstance(model, Expansion):
         slopes = _Slopes.of(model, size, _dtype(model, _many_products(model)))
         squares, most = partial(slopes.squares, threads), slopes.most
+    else:
+        squares, most = partial(_squares, gradients_of(model, size)), FEWEST
     for at in chunks(weight, most):
         for part in squares(A[at], weight[at]):
             total += part

@@ -281,7 +281,8 @@ class GramRun:
         # of rows that are learned
         self.g = np.zeros((len(kernels), outputs, whole(n, dtype)), dtype)
         self.space = Workspace.of(self.g, self.plugs.b)
-        self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
+        self.coef = np.zeros((n, outputs))
+        self.u = np.zeros((n, outputs, whole(len(kernels), np.float64)))
 
     @property
     def alpha(self) -> Array:
@@ -336,7 +337,7 @@ class GramRun:
 
     def model(self) -> Array:
         """Coefficients of f̄ so far, of shape (kernels, outputs, rows)."""
-        u, b = self.u.transpose(1, 2, 0), self.rule.shares(self.kernels)
+        u, b = self._u().transpose(1, 2, 0), self.rule.shares(self.kernels)
         return self.rule.read_out(self.S, self.coef.T[None], u, False, b, np.zeros(1))
 
     def scores(self, at: Array) -> Array:
@@ -359,9 +360,13 @@ class GramRun:
         """The rows that are learned, and their numbers."""
         return self.Z[self.gram.learned], self.ids[self.gram.learned]
 
+    def _u(self) -> Array:
+        """u of shape (rows, kernels, outputs)."""
+        return self.u[:, :, : len(self.kernels)].swapaxes(1, 2)
+
     def snapshot(self) -> tuple[Array, Array, Scalars]:
         """What has been learned so far."""
-        return self.coef.copy(), self.u.copy(), Scalars(*(x.copy() for x in self.S))
+        return self.coef.copy(), self._u().copy(), Scalars(*(x.copy() for x in self.S))
 
     def learner(self, kept: Any = None) -> Dual:
         """A learner that can go on with other rows, from a snapshot if one is given."""
