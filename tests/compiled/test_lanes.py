@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.chains import add_rounds, add_rows, next_values
 from pistol._compiled.exp import LEAST
-from pistol._compiled.lanes import count, every, lanes, larger, load, store, whole
+from pistol._compiled.lanes import across, count, every, lanes, larger, load, store, whole
 from pistol._compiled.types import (
     ALONE,
     CONSTANT,
@@ -161,3 +161,24 @@ def test_values_of_the_next_kernel_of_a_chain(dtype):
     assert_array_equal(out, v * first)
     _next_values(v, first, POWERS, out)
     assert_allclose(out, v**4, rtol=1e-6)
+
+
+def _across_type(dtype):
+    return types.void(line(dtype), *[types.int64] * 3)
+
+
+@loop(_across_type)
+def _across(a, at, step, to):
+    across(a, at, step, to)
+
+
+@dtypes
+def test_a_square_of_numbers_becomes_its_columns(dtype):
+    n = count(dtype)
+    a = numbers(2 * n * (n + 1), dtype)
+    before, step = a.copy(), n + 1
+    _across(a, 1, step, n * step)
+    square = before[: n * step].reshape(n, step)[:, 1:]
+    expected = before.copy()
+    expected[n * step :].reshape(n, step)[:, :n] = square.T
+    assert_array_equal(a, expected)
