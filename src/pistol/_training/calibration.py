@@ -10,22 +10,30 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._compiled.types import Array
+from .._compiled.likely import mean_log
+from .._compiled.types import Array, read_only
 
 
 def log_loss(scores: Array, codes: Array, weight: Array) -> Callable[[float], float]:
     """The mean of -log P of the true classes, as a function of T."""
-    share = weight / max(weight.sum(), 1e-300)
+    share = read_only(np.ascontiguousarray(weight / max(weight.sum(), 1e-300)))
     if scores.shape[1] == 1:
-        behind = -np.abs(scores[:, 0])  # the other class, the less likely one
-        sure = float(share @ np.where((scores[:, 0] > 0) == codes, 0.0, -behind))
-        return lambda T: T * sure + float(share @ np.log(1.0 + np.exp(T * behind)))
+        behind = -np.abs(scores.T)  # the other class, the less likely one
+        sure = float(share @ np.where((scores[:, 0] > 0) == codes, 0.0, -behind[0]))
+        return _of_temperature(sure, behind, share, 1.0)
     logits = np.array(scores.T, order="C")  # sums over classes are sums of lines
     logits -= logits[codes, np.arange(len(codes))]
     most = logits.max(axis=0)  # before the true class, by so much
     logits -= most
-    sure = float(share @ most)
-    return lambda T: T * sure + float(share @ np.log(np.exp(T * logits).sum(axis=0)))
+    return _of_temperature(float(share @ most), logits, share, 0.0)
+
+
+def _of_temperature(
+    sure: float, logits: Array, share: Array, first: float
+) -> Callable[[float], float]:
+    """T times what is sure, and the logarithms."""
+    lines = read_only(np.ascontiguousarray(logits))
+    return lambda T: T * sure + mean_log(lines, share, T, first)
 
 
 def least(loss: Callable[[float], float], points: Array) -> float:

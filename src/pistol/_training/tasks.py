@@ -139,9 +139,12 @@ class Classification:
 
     def held_out_loss(self, V: Array, r: Array, rule: Rule) -> Callable[[Array], float]:
         """The share of errors plus a fifth of the log-loss, which is less coarse."""
+        some = np.flatnonzero(r)  # held out by some fold; others count nothing
+        V, r = V[some], r[some]
         codes, total = _codes(V), max(r.sum(), 1e-300)
 
         def loss(scores: Array) -> float:
+            scores = scores[some]
             likely = least(log_loss(scores, codes, r), TEMPERATURES)
             wrong = self._wrong(scores, V, codes)
             return float(r @ wrong) / total + 0.2 * likely
