@@ -46,14 +46,46 @@ def _add_exponentials(T, x, sums):
         sums[i] += fast_exp(T * x[i])
 
 
-@loop(lambda data: real(table, numbers, real, real))
-def mean_log(logits, share, T, first):
-    """Σ share log(first + Σ_j exp(T logits[j])), for logits of at most zero."""
-    sums, power = np.full(logits.shape[1], first), np.empty(logits.shape[1], np.int64)
+@plain
+def _loss(logits, share, sure, first, T, sums, bits, power):
+    """`loss_at`; the other arrays are room."""
+    for i in range(len(sums)):
+        sums[i] = first
     for j in range(len(logits)):
         _add_exponentials(T, logits[j], sums)
-    _set_logarithms(sums, sums.view(np.int64), power)
+    _set_logarithms(sums, bits, power)
     total = 0.0
     for i in range(len(sums)):
         total += share[i] * sums[i]
-    return total
+    return T * sure + total
+
+
+@loop(lambda data: real(table, numbers, real, real, real))
+def loss_at(logits, share, sure, first, T):
+    """T · sure + Σ share log(first + Σ_j exp(T logits[j])), for logits of at most zero."""
+    sums, power = np.empty(logits.shape[1]), np.empty(logits.shape[1], np.int64)
+    return _loss(logits, share, sure, first, T, sums, sums.view(np.int64), power)
+
+
+@loop(lambda data: real(table, numbers, real, real, numbers))
+def least_loss(logits, share, sure, first, points):
+    """The least of `loss_at` at twelve ascending points, from its values at five: it is convex.
+
+    Of two points inside an interval, the smaller value tells in which part the least one is; the
+    lengths are Fibonacci's numbers, so that the next interval has one of the two points inside.
+    """
+    sums, power = np.empty(logits.shape[1]), np.empty(logits.shape[1], np.int64)
+    given, room = (logits, share, sure, first), (sums, sums.view(np.int64), power)
+    low, long, short = -1, 8, 5
+    one, two = (
+        _loss(*given, points[low + short], *room),
+        _loss(*given, points[low + long], *room),
+    )
+    while short > 1:
+        long, short, step = short, long - short, short
+        if one <= two:
+            one, two = _loss(*given, points[low + short], *room), one
+        else:
+            low += step
+            one, two = two, _loss(*given, points[low + long], *room)
+    return one if one < two else two

@@ -17,7 +17,7 @@ from .._data.targets import SCALINGS, TargetScaler, unscaled
 from .._data.validation import check_counts, check_targets, check_weights
 from .._learners import Chunk, Rule
 from ..losses import CLASSIFICATION_LOSSES, MULTINOMIAL, REGRESSION_LOSSES, Loss, get_loss
-from .calibration import least, log_loss, probabilities, temperature
+from .calibration import log_loss, probabilities, temperature
 
 TEMPERATURES = 2.0 ** np.arange(-1.5, 4.5, 0.5)
 
@@ -145,7 +145,7 @@ class Classification:
 
         def loss(scores: Array) -> float:
             scores = scores[some]
-            likely = least(log_loss(scores, codes, r), TEMPERATURES)
+            likely = log_loss(scores, codes, r).least(TEMPERATURES)
             wrong = self._wrong(scores, V, codes)
             return float(r @ wrong) / total + 0.2 * likely
 
