@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from .._compiled.memory import Spare, kept
 from .._compiled.threads import Workers, one_blas_thread, workers
 from .._compiled.types import Array, read_only
+from .._data.mapped import Mapped
 from .._data.ordering import Rounds, learned_share, shuffled
 from .._learners import Cells, Chunk, Dual, Gram
 from .._learners.models import Expansion, mean_model
@@ -98,14 +99,18 @@ def _ground(
 
     Only here are all scaled rows in memory. Later on those of a cell are made when it is learned.
     """
-    base = learn_base(work, number, passes, plan, seed, threads)
+    learn = partial(learn_base, work, number, passes, plan, seed, threads)
     known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
     rows, r = shuffled(work.hashes, work.rounds, 0)
-    order, X = Rounds(read_only(narrow(rows)), r), work.in_memory().data.X
-    if X is not work.data.X:
+    order = Rounds(read_only(narrow(rows)), r)
+    plant = partial(_planted, order, plan.cell)
+    seeds, X = [seed + tree for tree in range(plan.orders or 1)], work.data.X
+    if isinstance(X, Mapped):
+        base, X = learn(), work.in_memory().data.X
         threads.spare.clear()  # all scaled rows take its place for a while
-    trees = range(plan.orders or 1)
-    planted = threads.run([partial(_planted, X, order, plan.cell, seed + tree) for tree in trees])
+        planted = threads.run([partial(plant, X, own) for own in seeds])
+    else:  # trees do not wait for the base
+        base, *planted = threads.run([learn, *(partial(plant, X, own) for own in seeds)])
     return Ground(work, base.model, base.decide(X, work.hashes), known, order, plan.cell), planted
 
 
@@ -151,7 +156,7 @@ def learn_base(
     return Base(model, rows, run.scores(np.arange(len(rows))))
 
 
-def _planted(X: Any, order: Rounds, most: int, seed: int) -> Planted:
+def _planted(order: Rounds, most: int, X: Any, seed: int) -> Planted:
     """A tree of all rows, and the rounds of its cells, so many of each at most."""
     tree = grow_tree(X, most, np.random.default_rng(seed), order.rows)
     return Planted(tree, rounds_of(tree, X, order, most))
