@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.chains import add_rounds, add_rows, next_values
 from pistol._compiled.exp import LEAST
-from pistol._compiled.lanes import across, count, every, lanes, larger, load, store, whole
+from pistol._compiled.lanes import across, apart, count, every, lanes, larger, load, store, whole
 from pistol._compiled.types import (
     ALONE,
     CONSTANT,
@@ -182,3 +182,20 @@ def test_a_square_of_numbers_becomes_its_columns(dtype):
     expected = before.copy()
     expected[n * step :].reshape(n, step)[:, :n] = square.T
     assert_array_equal(a, expected)
+
+
+def _apart_type(dtype):
+    return types.void(line(dtype), types.int64, types.int64, line(dtype))
+
+
+@loop(_apart_type)
+def _apart(a, at, step, out):
+    store(out, 0, apart(a, at, step))
+
+
+@dtypes
+def test_numbers_of_a_vector_may_lie_apart(dtype):
+    n = count(dtype)
+    a, out = numbers(5 * n, dtype), np.empty(n, dtype)
+    _apart(a, 2, 5, out)
+    assert_array_equal(out, a[2 : 5 * n : 5])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .cache import plain
 from .exp import LEAST
 from .lanes import every, lanes, larger, load, store
-from .prefetch import prefetch
+from .prefetch import prefetch_once
 from .types import ALONE, CONSTANT, POWERS, PRODUCTS
 
 AHEAD = 64  # values of a line from the request for a vector to its use
@@ -19,7 +19,7 @@ AHEAD = 64  # values of a line from the request for a vector to its use
 @plain(forceinline=True)
 def _part(line, x):
     """The vector at x. One further on is asked for: no processor follows so many lines by itself."""
-    prefetch(line, x + AHEAD)
+    prefetch_once(line, x + AHEAD)
     return load(line, x)
 
 

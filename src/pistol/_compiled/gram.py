@@ -17,7 +17,7 @@ from .cache import helper, plain
 from .chains import add_rounds, add_rows, next_values
 from .lanes import every, lanes, larger, load, store, whole
 from .loops import Desk, changes_in_time, desk, play
-from .prefetch import prefetch
+from .prefetch import prefetch_once
 from .types import (
     CONSTANT,
     Array,
@@ -93,7 +93,7 @@ def _ask_for(values, order, first, m):
             for k in range(first, first + m):
                 line = M[order[k]]
                 for x in range(k, first + m):
-                    prefetch(line, order[x])
+                    prefetch_once(line, order[x])
 
 
 @plain
@@ -168,7 +168,7 @@ class Workspace(NamedTuple):
         B = FEW if J == 1 else MANY
         K, work = np.zeros((Q, B, B)), Desk.of(b, J, B)
         return cls(
-            BlockValues(np.zeros((Q, J, B)), K, np.zeros((B, len(work.b)))),
+            BlockValues(np.zeros((len(work.b), J, B)), K, np.zeros((B, len(work.b)))),
             np.empty((B, J)),
             np.empty((B, J, len(work.b))),
             np.empty(B, np.uintp),

@@ -146,6 +146,23 @@ def _picked(builder: Any, v: Any, numbers: list[int]) -> Any:
 
 
 @intrinsic
+def _apart(typingctx, a, at, step):
+    vector = Lanes(a.dtype)
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(a)(context, builder, args[0]).data
+        _, at, step = args
+        v = ir.Constant(context.get_value_type(vector), ir.Undefined)
+        for lane in range(vector.count):
+            place = builder.add(at, builder.mul(step, step.type(lane)))
+            number = builder.load(builder.gep(data, [place]))
+            v = builder.insert_element(v, number, ir.IntType(32)(lane))
+        return v
+
+    return vector(a, types.intp, types.intp), codegen
+
+
+@intrinsic
 def _across(typingctx, a, at, step, to):
     def codegen(context, builder, signature, args):
         data = context.make_array(a)(context, builder, args[0]).data
@@ -213,6 +230,10 @@ def _across_in_turn(a: Array, at: int, step: int, to: int) -> None:
     a[to + step * each[:, None] + each] = a[at + step * each + each[:, None]]
 
 
+def _apart_in_turn(a: Array, at: int, step: int) -> Array:
+    return a[at + step * np.arange(count(a.dtype))]
+
+
 # How many lanes a vector of numbers like those of an array has
 lanes: Any = (lambda a: count(a.dtype)) if INTERPRETED else _lanes
 # load(a, i): the vector that begins at element i of an array of one dimension
@@ -225,6 +246,8 @@ every: Any = (lambda v, x: np.full_like(v, x)) if INTERPRETED else _every
 total: Any = np.sum if INTERPRETED else _total
 # larger(v, w): the larger of two numbers in each lane
 larger: Any = np.maximum if INTERPRETED else _larger
+# apart(a, at, step): the vector of numbers of an array of one dimension that are `step` apart
+apart: Any = _apart_in_turn if INTERPRETED else _apart
 # across(a, at, step, to): a square of numbers in lines that are `step` apart, as columns: for i and j
 # below the number of lanes, a[to + step j + i] = a[at + step i + j]
 across: Any = _across_in_turn if INTERPRETED else _across
