@@ -84,6 +84,19 @@ def _unusual(S: Array, step: int) -> tuple[Array, float]:
     return usual, 1.0 - float(np.maximum(at_low, at_high).mean()) / rows
 
 
+@plain
+def _widen(s, low, high):
+    for k in range(len(s)):
+        low[k] = s[k] if s[k] < low[k] else low[k]
+        high[k] = s[k] if s[k] > high[k] else high[k]
+
+
+@plain
+def _count(s, value, counts):
+    for k in range(len(s)):
+        counts[k] += 1.0 if s[k] == value[k] else 0.0
+
+
 def _ends(data: Any) -> Any:
     real = from_dtype(np.dtype(data))
     line, counts = types.Array(real, 1, "C"), types.Array(types.float64, 1, "C")
@@ -98,15 +111,10 @@ def count_ends(S, step, low, high, at_low, at_high):
     `low` and `high` come in with the first row.
     """
     for i in range(0, len(S), step):
-        s = S[i]
-        for k in range(len(s)):
-            low[k] = s[k] if s[k] < low[k] else low[k]
-            high[k] = s[k] if s[k] > high[k] else high[k]
+        _widen(S[i], low, high)
     for i in range(0, len(S), step):
-        s = S[i]
-        for k in range(len(s)):
-            at_low[k] += s[k] == low[k]
-            at_high[k] += s[k] == high[k]
+        _count(S[i], low, at_low)
+        _count(S[i], high, at_high)
 
 
 @plain
