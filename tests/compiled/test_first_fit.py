@@ -44,9 +44,9 @@ for _, record in made.buffer:
 # scaling, and the order of rows
 ORDER = {"describe", "set_keys", "look_again", "add_fine_hashes", "fine_zeros", "add_row_keys"}
 ROWS = ORDER | {"look", "add_squares", "scale_rows", "extend_rows", "find_knots"}
-SCORES = {"total_loss"}
+SCORES = {"total_loss", "least_loss", "loss_at"}
 VALUES = {"_lay_out_single", "fill_lines", "learn_gram", "expand_gram"}
-KERNELS = VALUES | {"inner_products", "add_slopes", "add_gradient_squares"}
+KERNELS = VALUES | {"count_ends", "inner_products", "add_slopes", "add_gradient_squares"}
 
 
 def output(code, *arguments, **environment):

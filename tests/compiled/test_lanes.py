@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pistol._compiled.chains import add_rounds, add_rows, next_values
 from pistol._compiled.exp import LEAST
-from pistol._compiled.lanes import count, every, lanes, larger, load, store, whole
+from pistol._compiled.lanes import across, apart, count, every, lanes, larger, load, store, whole
 from pistol._compiled.types import (
     ALONE,
     CONSTANT,
@@ -124,8 +124,8 @@ def test_rounds_are_added_to_g_of_every_kernel(chains, dtype, some):
 
 
 def _rows_type(dtype):
-    factors = lines(dtype)
-    return types.void(gram_type(dtype), rows_type, factors, types.int64, line(dtype), factors)
+    real = types.Array(types.float64, 2, "C"), types.int64
+    return types.void(gram_type(dtype), rows_type, *real, line(dtype), lines(dtype))
 
 
 @loop(_rows_type)
@@ -138,13 +138,13 @@ def _add_rows(values, rows, factors, first, out, four):
 def test_rows_are_added_up_over_kernels_from_a_column_on(chains, dtype):
     values, rows = gram_values(chains, dtype, n=40), np.array([4, 0, 6], np.uintp)
     V = np.array(list(values_of(chains, values.matrices)))
-    first, factors = whole(1, dtype), rng.normal(size=(len(V), 5)).astype(dtype)
+    first, factors = whole(1, dtype), rng.normal(size=(5, len(V)))
     out = rng.normal(size=whole(9, dtype)).astype(dtype)
     before = out.copy()
     _add_rows(values, rows, factors, first, out, np.empty((4, 5), dtype))
     columns = V[:, [4, 0, 6], first : first + len(out)]
     near = 1e-4 if dtype == np.float32 else 1e-12
-    expected = before + np.einsum("qk,qkn->n", factors[:, :3], columns)
+    expected = before + np.einsum("kq,qkn->n", factors[:3], columns)
     assert_allclose(out, expected, rtol=near, atol=near)
 
 
@@ -161,3 +161,41 @@ def test_values_of_the_next_kernel_of_a_chain(dtype):
     assert_array_equal(out, v * first)
     _next_values(v, first, POWERS, out)
     assert_allclose(out, v**4, rtol=1e-6)
+
+
+def _across_type(dtype):
+    return types.void(line(dtype), *[types.int64] * 3)
+
+
+@loop(_across_type)
+def _across(a, at, step, to):
+    across(a, at, step, to)
+
+
+@dtypes
+def test_a_square_of_numbers_becomes_its_columns(dtype):
+    n = count(dtype)
+    a = numbers(2 * n * (n + 1), dtype)
+    before, step = a.copy(), n + 1
+    _across(a, 1, step, n * step)
+    square = before[: n * step].reshape(n, step)[:, 1:]
+    expected = before.copy()
+    expected[n * step :].reshape(n, step)[:, :n] = square.T
+    assert_array_equal(a, expected)
+
+
+def _apart_type(dtype):
+    return types.void(line(dtype), types.int64, types.int64, line(dtype))
+
+
+@loop(_apart_type)
+def _apart(a, at, step, out):
+    store(out, 0, apart(a, at, step))
+
+
+@dtypes
+def test_numbers_of_a_vector_may_lie_apart(dtype):
+    n = count(dtype)
+    a, out = numbers(5 * n, dtype), np.empty(n, dtype)
+    _apart(a, 2, 5, out)
+    assert_array_equal(out, a[2 : 5 * n : 5])

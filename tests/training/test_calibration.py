@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss as reference_log_loss
 
 from pistol import LinearPistolClassifier, PistolClassifier
-from pistol._training.calibration import least, log_loss, probabilities, temperature
+from pistol._training.calibration import log_loss, probabilities, temperature, two_sided
 from pistol._training.tasks import TEMPERATURES
 
 few = settings(max_examples=10, deadline=None)
@@ -139,8 +139,19 @@ def test_calibration_counts_each_round_once(n):
 def test_five_temperatures_tell_the_least_loss_of_all(seed, outputs):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(30, outputs)) * 10.0 ** rng.uniform(-2, 2)
-    codes, asked = rng.integers(max(outputs, 2), size=30), []
-    loss = log_loss(scores, codes, rng.uniform(0.1, 1.0, 30))
-    found = least(lambda T: asked.append(T) or loss(T), TEMPERATURES)
-    assert found == pytest.approx(min(map(loss, TEMPERATURES)), rel=1e-12)
-    assert len(asked) == 5
+    codes, weight = rng.integers(max(outputs, 2), size=30), rng.uniform(0.1, 1.0, 30)
+    loss = log_loss(scores, codes, weight)
+    assert loss.least(TEMPERATURES) == pytest.approx(min(map(loss, TEMPERATURES)), rel=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=seeds, outputs=st.sampled_from([1, 3]), T=st.floats(1e-3, 1e3))
+def test_the_compiled_loss_is_that_of_numpy(seed, outputs, T):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(30, outputs)) * 10.0 ** rng.uniform(-2, 2)
+    codes, weight = rng.integers(max(outputs, 2), size=30), rng.uniform(0.0, 1.0, 30)
+    logits = T * two_sided(scores)
+    most = logits.max(axis=1)
+    sums = most + np.log(np.exp(logits - most[:, None]).sum(axis=1))
+    expected = weight @ (sums - logits[np.arange(30), codes]) / weight.sum()
+    assert_allclose(log_loss(scores, codes, weight)(T), expected, rtol=1e-11, atol=1e-14)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .cache import plain
 from .exp import LEAST
 from .lanes import every, lanes, larger, load, store
-from .prefetch import prefetch
+from .prefetch import prefetch_once
 from .types import ALONE, CONSTANT, POWERS, PRODUCTS
 
 AHEAD = 64  # values of a line from the request for a vector to its use
@@ -19,7 +19,7 @@ AHEAD = 64  # values of a line from the request for a vector to its use
 @plain(forceinline=True)
 def _part(line, x):
     """The vector at x. One further on is asked for: no processor follows so many lines by itself."""
-    prefetch(line, x + AHEAD)
+    prefetch_once(line, x + AHEAD)
     return load(line, x)
 
 
@@ -144,19 +144,18 @@ def _add_fourth_powers(M, rows, f, first, out):
 
 @plain
 def add_rows(values, rows, factors, first, out, four):
-    """out[x] += Σ_q Σ_k factors[q, k] k_q(rows[k], first + x).
+    """out[x] += Σ_q Σ_k factors[k, q] k_q(rows[k], first + x).
 
     `four` has room for the factors of a chain, which are zero for kernels that it does not have.
     """
     for chain in range(len(values.chains)):
         q, count, number, kind = values.chains[chain]
-        if kind == CONSTANT:
-            _add_constant(factors[q, : len(rows)], out)
-            continue
         for p in range(len(four)):
             for k in range(len(rows)):
-                four[p, k] = factors[q + p, k] if p < count else factors.dtype.type(0.0)
-        if kind == POWERS:
+                four[p, k] = factors[k, q + p] if p < count else 0.0
+        if kind == CONSTANT:
+            _add_constant(four[0, : len(rows)], out)
+        elif kind == POWERS:
             _add_fourth_powers(values.matrices[number], rows, four, first, out)
         else:
             _add_polynomials(values.matrices[number], rows, four, first, out)

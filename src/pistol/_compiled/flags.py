@@ -43,9 +43,9 @@ class Flags(NamedTuple):
         """Dense rows in this form, where most of their values are usual ones; None for others."""
         if not isinstance(S, np.ndarray) or S.shape[1] <= NARROW or not len(S):
             return None
-        if _unusual(S[:: max(1, len(S) // LOOKED_AT)])[1] > SHARE:
+        if _unusual(S, max(1, len(S) // LOOKED_AT))[1] > SHARE:
             return None
-        usual, share = _unusual(S)
+        usual, share = _unusual(S, 1)
         if share > SHARE:
             return None
         rows, features = map(np.ascontiguousarray, np.nonzero(usual != S))
@@ -68,16 +68,53 @@ def usual_values(S: Array) -> Array | None:
     """The usual value of every feature, if most values of some rows are usual ones."""
     if S.shape[1] <= NARROW or not len(S):
         return None
-    usual, share = _unusual(S[:: max(1, len(S) // LOOKED_AT)])
+    usual, share = _unusual(S, max(1, len(S) // LOOKED_AT))
     return usual if share <= FEW else None
 
 
-def _unusual(S: Array) -> tuple[Array, float]:
-    """The more frequent of the least and the largest value of each feature; the share of others."""
-    low, high = S.min(axis=0), S.max(axis=0)
-    at_low, at_high = (low == S).sum(axis=0), (high == S).sum(axis=0)
-    usual = np.where(at_low >= at_high, low, high)
-    return usual, 1.0 - float(np.maximum(at_low, at_high).mean()) / len(S)
+def _unusual(S: Array, step: int) -> tuple[Array, float]:
+    """The more frequent of the least and the largest value of each feature; the share of others.
+
+    One row in so many is looked at.
+    """
+    S = read_only(np.ascontiguousarray(S))
+    (low, high), (at_low, at_high) = S[:1].repeat(2, axis=0), np.zeros((2, S.shape[1]))
+    count_ends(S, step, low, high, at_low, at_high)
+    usual, rows = np.where(at_low >= at_high, low, high), -(-len(S) // step)
+    return usual, 1.0 - float(np.maximum(at_low, at_high).mean()) / rows
+
+
+@plain
+def _widen(s, low, high):
+    for k in range(len(s)):
+        low[k] = s[k] if s[k] < low[k] else low[k]
+        high[k] = s[k] if s[k] > high[k] else high[k]
+
+
+@plain
+def _count(s, value, counts):
+    for k in range(len(s)):
+        counts[k] += 1.0 if s[k] == value[k] else 0.0
+
+
+def _ends(data: Any) -> Any:
+    real = from_dtype(np.dtype(data))
+    line, counts = types.Array(real, 1, "C"), types.Array(types.float64, 1, "C")
+    rows = types.Array(real, 2, "C", readonly=True)
+    return types.void(rows, types.int64, line, line, counts, counts)
+
+
+@loop(_ends)
+def count_ends(S, step, low, high, at_low, at_high):
+    """The least and the largest value of every feature in one row of so many; rows that have them.
+
+    `low` and `high` come in with the first row.
+    """
+    for i in range(0, len(S), step):
+        _widen(S[i], low, high)
+    for i in range(0, len(S), step):
+        _count(S[i], low, at_low)
+        _count(S[i], high, at_high)
 
 
 @plain

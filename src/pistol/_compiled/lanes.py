@@ -142,8 +142,63 @@ def _total(typingctx, v):
 
 def _picked(builder: Any, v: Any, numbers: list[int]) -> Any:
     """The vector of these lanes."""
+    return _mixed(builder, v, ir.Constant(v.type, ir.Undefined), numbers)
+
+
+@intrinsic
+def _apart(typingctx, a, at, step):
+    vector = Lanes(a.dtype)
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(a)(context, builder, args[0]).data
+        _, at, step = args
+        v = ir.Constant(context.get_value_type(vector), ir.Undefined)
+        for lane in range(vector.count):
+            place = builder.add(at, builder.mul(step, step.type(lane)))
+            number = builder.load(builder.gep(data, [place]))
+            v = builder.insert_element(v, number, ir.IntType(32)(lane))
+        return v
+
+    return vector(a, types.intp, types.intp), codegen
+
+
+@intrinsic
+def _across(typingctx, a, at, step, to):
+    def codegen(context, builder, signature, args):
+        data = context.make_array(a)(context, builder, args[0]).data
+        at, step, to = args[1:]
+        vector = Lanes(a.dtype)
+        kind, align = context.get_value_type(vector).as_pointer(), vector.dtype.bitwidth // 8
+
+        def line(first, i):
+            place = builder.add(first, builder.mul(step, step.type(i)))
+            return builder.bitcast(builder.gep(data, [place]), kind)
+
+        lines = [builder.load(line(at, i), align=align) for i in range(vector.count)]
+        for i, v in enumerate(_transposed(builder, lines)):
+            builder.store(v, line(to, i), align=align)
+        return context.get_dummy_value()
+
+    return types.none(a, types.intp, types.intp, types.intp), codegen
+
+
+def _transposed(builder: Any, lines: list[Any]) -> list[Any]:
+    """The columns of a square of vectors: blocks beside its diagonal change places, size by size."""
+    n, size = len(lines), 1
+    while size < n:
+        here = [lane if not lane & size else n + lane - size for lane in range(n)]
+        there = [lane + size if not lane & size else n + lane for lane in range(n)]
+        for i in (i for i in range(n) if not i & size):
+            pair = lines[i], lines[i + size]
+            lines[i], lines[i + size] = (_mixed(builder, *pair, some) for some in (here, there))
+        size *= 2
+    return lines
+
+
+def _mixed(builder: Any, v: Any, w: Any, numbers: list[int]) -> Any:
+    """Lanes of two vectors, those of the second one counted after those of the first."""
     kind = ir.VectorType(ir.IntType(32), len(numbers))
-    return builder.shuffle_vector(v, ir.Constant(v.type, ir.Undefined), ir.Constant(kind, numbers))
+    return builder.shuffle_vector(v, w, ir.Constant(kind, numbers))
 
 
 def _operator(function: Callable[..., Any], instruction: str) -> None:
@@ -170,6 +225,15 @@ def _load_in_turn(a: Array, i: int) -> Array:
     return a[i : i + count(a.dtype)].copy()
 
 
+def _across_in_turn(a: Array, at: int, step: int, to: int) -> None:
+    each = np.arange(count(a.dtype))
+    a[to + step * each[:, None] + each] = a[at + step * each + each[:, None]]
+
+
+def _apart_in_turn(a: Array, at: int, step: int) -> Array:
+    return a[at + step * np.arange(count(a.dtype))]
+
+
 # How many lanes a vector of numbers like those of an array has
 lanes: Any = (lambda a: count(a.dtype)) if INTERPRETED else _lanes
 # load(a, i): the vector that begins at element i of an array of one dimension
@@ -182,3 +246,8 @@ every: Any = (lambda v, x: np.full_like(v, x)) if INTERPRETED else _every
 total: Any = np.sum if INTERPRETED else _total
 # larger(v, w): the larger of two numbers in each lane
 larger: Any = np.maximum if INTERPRETED else _larger
+# apart(a, at, step): the vector of numbers of an array of one dimension that are `step` apart
+apart: Any = _apart_in_turn if INTERPRETED else _apart
+# across(a, at, step, to): a square of numbers in lines that are `step` apart, as columns: for i and j
+# below the number of lanes, a[to + step j + i] = a[at + step i + j]
+across: Any = _across_in_turn if INTERPRETED else _across

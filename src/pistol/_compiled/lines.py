@@ -12,6 +12,7 @@ from numba.np.numpy_support import from_dtype
 
 from ..kernels import Kernel
 from .cache import plain
+from .lanes import across, lanes
 from .panels import DEEP, multiply
 from .sums import GAUSSIAN, KINDS, POLYNOMIAL, exponentials, gaussians
 from .types import Array, indices, loop, read_only
@@ -73,20 +74,17 @@ def _signature(data: Any) -> Any:
 
 
 @plain
-def _copy_across(K, first, lines, start, columns, tile):
-    """K[start + j, first + i] = K[first + i, start + j], by way of a tile: lines of K lie far apart."""
-    for i in range(0, lines, 4):
-        last = lines - 1
-        a, b = K[first + i], K[first + min(i + 1, last)]
-        c, d = K[first + min(i + 2, last)], K[first + min(i + 3, last)]
-        for j in range(columns):
-            four = tile[j, i : i + 4]
-            x = start + j
-            four[0], four[1], four[2], four[3] = a[x], b[x], c[x], d[x]
-    for j in range(columns):
-        to, of = K[start + j, first : first + lines], tile[j]
-        for i in range(lines):
-            to[i] = of[i]
+def _copy_across(K, first, lines, start, columns):
+    """K[start + j, first + i] = K[first + i, start + j] for whole vectors of lines."""
+    flat, step, square = K.reshape(-1), K.shape[1], lanes(K)
+    whole = columns // square * square
+    for j in range(start, start + whole, square):
+        for i in range(first, first + lines, square):
+            across(flat, i * step + j, step, j * step + i)
+    for j in range(start + whole, start + columns):
+        to = K[j]
+        for i in range(first, first + lines):
+            to[i] = K[i, j]
 
 
 @plain
@@ -173,7 +171,7 @@ def fill_lines(panels, sq, shift, kinds, theta, together, first, last, half, out
             if half:
                 for other in range(max(start, p + 1) * w, min(end * w, m), w):
                     for q in range(Q):
-                        _copy_across(out[q], top, lines, other, min(w, m - other), tile)
+                        _copy_across(out[q], top, w, other, min(w, m - other))
 
 
 @plain

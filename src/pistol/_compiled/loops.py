@@ -17,7 +17,7 @@ import numpy as np
 from numba.core import types
 
 from .cache import jit, plain
-from .lanes import LINE, every, filled_up, lanes, larger, load, store, total, whole
+from .lanes import LINE, apart, every, filled_up, lanes, larger, load, store, total, whole
 from .plugs import call_comparison, call_loss, call_potential, call_potentials
 from .rows import add, dot, row, square
 from .types import (
@@ -37,7 +37,6 @@ from .types import (
     rows_type,
     scalars,
     table,
-    vector,
 )
 
 LANES = LINE // 8  # numbers of a cache line: vectors begin at multiples of it
@@ -133,7 +132,8 @@ def learn_primal(X, rounds, rule, S, g, u, bias, P):
 
 def block_of(g: Array, K: Array, k_xx: Array) -> BlockValues:
     """A block, from g of shape (kernels, outputs, rows), K and k(x, x), both one per kernel."""
-    return BlockValues(filled_up(g), filled_up(K), filled_up(np.sqrt(k_xx.T)))
+    kernels = filled_up(g.transpose(1, 2, 0)).transpose(2, 0, 1)
+    return BlockValues(filled_up(kernels), filled_up(K), filled_up(np.sqrt(k_xx.T)))
 
 
 class Desk(NamedTuple):
@@ -145,22 +145,20 @@ class Desk(NamedTuple):
 
     scalars: Array  # ‖g‖², α, Σ ω c and c, of shape (4, outputs, kernels)
     b: Array
-    own: Array  # g of all kernels at a row
     p: Array  # predictions of the rest of a block, of shape (outputs, rounds)
     outputs: Array  # four numbers of every output
 
     @classmethod
     def of(cls, b: Array, outputs: int, rounds: int) -> Desk:
         """For blocks of so many rounds."""
-        own = np.zeros(whole(len(b), b.dtype))
-        numbers = np.full_like(own, b[-1])
+        numbers = np.full(whole(len(b), b.dtype), b[-1])
         numbers[: len(b)] = b
-        scalars = np.ones((4, outputs, len(own)))
+        scalars = np.ones((4, outputs, len(numbers)))
         p = np.zeros((outputs, whole(rounds, b.dtype)))
-        return cls(scalars, read_only(numbers), own, p, np.zeros((4, outputs)))
+        return cls(scalars, read_only(numbers), p, np.zeros((4, outputs)))
 
 
-desk = types.NamedTuple((cube, numbers, vector, matrix, matrix), Desk)
+desk = types.NamedTuple((cube, numbers, matrix, matrix), Desk)
 NORM, ALPHA, C_SUM, C = 0, 1, 2, 3
 
 
@@ -196,27 +194,20 @@ def _put_back(scalars, S):
 
 
 @plain(forceinline=True)
-def _look_up(g, j, k, own):
-    """g of output j at round k of the block, for all kernels."""
-    for q in range(len(g)):
-        own[q] = g[q, j, k]
-
-
-@plain(forceinline=True)
-def _lines_5_and_6(c, own):
-    """What an output predicts where g has these values."""
-    at = load(c, 0) * load(own, 0)
+def _lines_5_and_6(c, g, at, step):
+    """What an output predicts; g of its kernels at a row are `step` apart."""
+    sums = load(c, 0) * apart(g, at, step)
     for q in range(lanes(c), len(c), lanes(c)):
-        at = at + load(c, q) * load(own, q)
-    return total(at)
+        sums = sums + load(c, q) * apart(g, at + q * step, step)
+    return total(sums)
 
 
 @plain
-def _lines_5_and_6_later(c, g, j, k, p):
+def _lines_5_and_6_later(c, g, j, k, kernels, p):
     """What output j predicts in the rounds of the block after round k, as long as it does not move."""
     for x in range((k + 1) // LANES * LANES, g.shape[2], lanes(p)):  # of earlier ones nobody asks
         at = every(load(p, x), 0.0)
-        for q in range(len(g)):
+        for q in range(kernels):
             at = at + every(at, c[q]) * load(g[q, j], x)
         store(p, x, at)
 
@@ -230,10 +221,10 @@ def _settle_sums(c_sum, c, passed):
 
 
 @plain(forceinline=True)
-def _line_8_of_sum(norm, alpha, c_sum, own, size, s, a, u):
+def _line_8_of_sum(norm, alpha, c_sum, g, at, step, size, s, a, u):
     """‖g‖² and α of all kernels after g -= s k(x, ·), and the share of u."""
     for q in range(0, len(norm), lanes(norm)):
-        g_x, root, before = load(own, q), load(size, q), load(norm, q)
+        g_x, root, before = apart(g, at + q * step, step), load(size, q), load(norm, q)
         store(u, q, every(g_x, -s) * load(c_sum, q))
         moved = every(g_x, s) * root * root - every(g_x, 2.0) * g_x
         store(norm, q, larger(every(g_x, 0.0), before + every(g_x, s) * moved))
@@ -244,7 +235,7 @@ def _line_8_of_sum(norm, alpha, c_sum, own, size, s, a, u):
 def _move(values, j, k, s):
     """Line 8 of round k for output j, at the rest of the block."""
     g, K, _ = values
-    for q in range(len(g)):
+    for q in range(len(K)):
         at, own = g[q, j], K[q, k]
         for x in range((k + 1) // LANES * LANES, len(at), lanes(at)):
             v = load(own, x)  # g of rounds before is not needed any more
@@ -259,7 +250,8 @@ def play(values, m, rounds, first, rule, timed, S, coef, u, P, work):
     no gradient, neither its g nor its c changes: its predictions for the rest of the block are known,
     and its share of Σ ω c is added when it moves next.
     """
-    g, size, J, p, own = values.g, values.size, P.shape[1], work.p, work.own
+    g, size, J, p = values.g, values.size, P.shape[1], work.p
+    flat, line, step = g.reshape(-1), g.shape[2], J * g.shape[2]
     norm, alpha = work.scalars[NORM], work.scalars[ALPHA]
     c_sum, c = work.scalars[C_SUM], work.scalars[C]
     z, s, since, known = work.outputs[0], work.outputs[1], work.outputs[2], work.outputs[3]
@@ -273,8 +265,7 @@ def play(values, m, rounds, first, rule, timed, S, coef, u, P, work):
                 call_potentials(
                     rule.potential, norm[j], alpha[j], S.t[0, 0], work.b, c[j]
                 )  # line 4
-                _look_up(g, j, k, own)
-                p[j, k] = _lines_5_and_6(c[j], own)
+                p[j, k] = _lines_5_and_6(c[j], flat, j * line + k, step)
             P[n, j] += p[j, k]
         tick(S, rounds.r[n], rule.power)
         gradients(rounds, rule, n, P, z, s)
@@ -284,11 +275,11 @@ def play(values, m, rounds, first, rule, timed, S, coef, u, P, work):
                 _settle_sums(c_sum[j], c[j], S.weight[0, 0] - since[j])
                 since[j], known[j] = S.weight[0, 0], 0.0
             elif known[j] <= k:
-                _lines_5_and_6_later(c[j], g, j, k, p[j])
+                _lines_5_and_6_later(c[j], g, j, k, len(values.K), p[j])
                 known[j] = m
             if s[j] != 0.0:
-                _look_up(g, j, k, own)
-                _line_8_of_sum(norm[j], alpha[j], c_sum[j], own, size[k], s[j], rule.a, u[k, j])
+                at = flat, j * line + k, step
+                _line_8_of_sum(norm[j], alpha[j], c_sum[j], *at, size[k], s[j], rule.a, u[k, j])
                 _move(values, j, k, s[j])
     for j in range(J):
         _settle_sums(c_sum[j], c[j], S.weight[0, 0] - since[j])

@@ -16,27 +16,33 @@ LINE = 8  # float64 values of a cache line; it has twice as many numbers of feat
 LONGEST = 32  # values of a row that are asked for first
 
 
-@intrinsic
-def _prefetch(typingctx, x, i):
-    """Ask for element i of an array, counted along its memory; it need not exist."""
+def _asking(locality: int) -> Any:
+    """An instruction that asks for memory which is used as often as its locality says, from 0 to 3."""
 
-    def codegen(context, builder, signature, args):
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        at = builder.bitcast(builder.gep(array.data, [args[1]]), cgutils.voidptr_t)
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(function, [at, number(0), number(3), number(1)])
-        return context.get_dummy_value()
+    @intrinsic
+    def ask(typingctx, x, i):
+        def codegen(context, builder, signature, args):
+            array = context.make_array(signature.args[0])(context, builder, args[0])
+            at = builder.bitcast(builder.gep(array.data, [args[1]]), cgutils.voidptr_t)
+            number = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+            builder.call(function, [at, number(0), number(locality), number(1)])
+            return context.get_dummy_value()
 
-    return types.none(x, types.intp), codegen
+        return types.none(x, types.intp), codegen
+
+    return ask
 
 
 def _nothing(x: Any, i: int) -> None:
     """Without compiled code there is nothing to ask for."""
 
 
-prefetch: Any = _nothing if INTERPRETED else _prefetch
+# prefetch(x, i): ask for element i of an array, counted along its memory; it need not exist
+prefetch: Any = _nothing if INTERPRETED else _asking(3)
+# The same where so much is read that caches should not keep it, in place of what Python needs.
+prefetch_once: Any = _nothing if INTERPRETED else _asking(0)
 
 
 @plain(forceinline=True)

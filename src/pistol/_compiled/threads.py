@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from .memory import Spare
 
-MANY = 600  # rows × outputs from which threads are worth their while
+MANY = 500  # rows × outputs from which threads are worth their while
 
 
 class Held:

@@ -81,7 +81,8 @@ CONSTANT, ALONE, PRODUCTS, POWERS = 0, 1, 2, 3
 class BlockValues(NamedTuple):
     """g(x) of the support so far for the rows of a block, their own kernel values, and √k(x, x).
 
-    The last dimension is filled up to whole cache lines.
+    The last dimension is filled up to whole cache lines, and kernels of g to as many as those of
+    `size`; what is filled up is zero.
     """
 
     g: Array  # (kernels, outputs, rows)

@@ -29,7 +29,7 @@ from .rule import chunks
 PRECISE = 256  # support rows up to which float64 costs nothing, unless they are wide
 MODERATE = 1e8  # its cube is far below the largest number of float32
 MOST, PART = 128, 64  # rows whose gradients are computed together, and by one thread
-FEWEST = 48  # rows that are copied at once
+FEWEST, COPIED = 48, 2**16  # rows that are copied at once, or more up to so many values
 LITTLE = 2**24  # products from which threads share them out
 ROOM = 4_000_000  # slopes that are kept, at most, with more than the fewest rows
 
@@ -51,11 +51,12 @@ def relative_squares(
     """
     size = max(_largest(model), 1e-300)  # squares of derivatives themselves may overflow
     total, weight = np.zeros(A.shape[1]), np.ascontiguousarray(weight, np.float64)
-    squares: Callable[..., Iterable[Array]] = partial(_squares, gradients_of(model, size))
-    most = FEWEST
+    squares: Callable[..., Iterable[Array]]
     if isinstance(model, Expansion):
         slopes = _Slopes.of(model, size, _dtype(model, _many_products(model)))
         squares, most = partial(slopes.squares, threads), slopes.most
+    else:
+        squares, most = partial(_squares, gradients_of(model, size)), FEWEST
     for at in chunks(weight, most):
         for part in squares(A[at], weight[at]):
             total += part
@@ -195,8 +196,9 @@ class _Dense:
     def __init__(self, rows: Any, used: Array, dtype: Any) -> None:
         (n, d), self.width = (len(used), rows.shape[1]), width(dtype)
         self.rows = aligned((_whole(n, self.width), _whole(d, self.width)), dtype)
-        for lo in range(0, n, FEWEST):
-            hi = min(lo + FEWEST, n)
+        few = max(FEWEST, COPIED // max(d, 1))
+        for lo in range(0, n, few):
+            hi = min(lo + few, n)
             self.rows[lo:hi, :d] = rows[used[lo:hi]]
         self.rows[n:], self.rows[:, d:] = 0.0, 0.0
 

@@ -51,6 +51,9 @@ from .storage import Picked
 from .support import diagonal
 
 TASKS = 8  # for threads to share, about
+VALUE = 64  # features that cost as much as a value of a kernel
+COPIED = 2**16  # values that are copied at once, or more with few rows
+LITTLE = 2**26  # work that takes less time than to share it out
 WIDE = 64  # features from which values take longer to compute than to copy
 NO_MARKS = read_only(np.empty(0, np.int64))
 PRECISE = 256  # up to so many rows values are kept in float64: it costs nothing
@@ -187,7 +190,8 @@ def _fill_from_panels(
         rows, sq, shift = _in_panels(Z, usual, order, dtype)
     made = out if dtype == out.dtype else np.zeros(out.shape, dtype)
     half, count = Z.shape[1] > WIDE, -(-out.shape[1] // rows.shape[2])
-    parts = _pieces(count, count if threads.n == 1 else max(2, count // TASKS))
+    alone = threads.n == 1 or out.size * (Z.shape[1] + VALUE) < LITTLE
+    parts = _pieces(count, count if alone else max(2, count // TASKS))
     numbers = *(read_only(x.astype(dtype)) for x in (sq, shift)), *kinds_of(kernels, dtype)
     together = rows.shape[2] if usual is None else shape().lines
     threads.run(
@@ -281,7 +285,8 @@ class GramRun:
         # of rows that are learned
         self.g = np.zeros((len(kernels), outputs, whole(n, dtype)), dtype)
         self.space = Workspace.of(self.g, self.plugs.b)
-        self.coef, self.u = np.zeros((n, outputs)), np.zeros((n, len(kernels), outputs))
+        self.coef = np.zeros((n, outputs))
+        self.u = np.zeros((n, outputs, whole(len(kernels), np.float64)))
 
     @property
     def alpha(self) -> Array:
@@ -336,7 +341,7 @@ class GramRun:
 
     def model(self) -> Array:
         """Coefficients of f̄ so far, of shape (kernels, outputs, rows)."""
-        u, b = self.u.transpose(1, 2, 0), self.rule.shares(self.kernels)
+        u, b = self._u().transpose(1, 2, 0), self.rule.shares(self.kernels)
         return self.rule.read_out(self.S, self.coef.T[None], u, False, b, np.zeros(1))
 
     def scores(self, at: Array) -> Array:
@@ -352,16 +357,21 @@ class GramRun:
         at, d = self.gram.learned, self.Z.shape[1]
         sparse = sp.issparse(self.Z)
         rows = self.Z[at] if sparse else Picked(self.Z, at, np.zeros(d, self.Z.dtype))
-        sq = np.concatenate([sq_norms(rows[few]) for few in _pieces(len(at), PRECISE)])
+        few = max(PRECISE, COPIED // max(d, 1))
+        sq = np.concatenate([sq_norms(rows[part]) for part in _pieces(len(at), few)])
         return Expansion(self.kernels, self.ids[at], rows, sq, self.model(), self.n_jobs)
 
     def _learned(self) -> tuple[Any, Array]:
         """The rows that are learned, and their numbers."""
         return self.Z[self.gram.learned], self.ids[self.gram.learned]
 
+    def _u(self) -> Array:
+        """u of shape (rows, kernels, outputs)."""
+        return self.u[:, :, : len(self.kernels)].swapaxes(1, 2)
+
     def snapshot(self) -> tuple[Array, Array, Scalars]:
         """What has been learned so far."""
-        return self.coef.copy(), self.u.copy(), Scalars(*(x.copy() for x in self.S))
+        return self.coef.copy(), self._u().copy(), Scalars(*(x.copy() for x in self.S))
 
     def learner(self, kept: Any = None) -> Dual:
         """A learner that can go on with other rows, from a snapshot if one is given."""

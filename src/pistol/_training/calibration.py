@@ -6,45 +6,43 @@ imported where they are used, as `pistol predict` need not wait for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from .._compiled.types import Array
+from .._compiled.likely import least_loss, loss_at
+from .._compiled.types import Array, read_only
 
 
-def log_loss(scores: Array, codes: Array, weight: Array) -> Callable[[float], float]:
+class LogLoss(NamedTuple):
     """The mean of -log P of the true classes, as a function of T."""
-    share = weight / max(weight.sum(), 1e-300)
+
+    logits: Array  # of the classes but for what is sure, one line per class
+    share: Array  # of each row in the mean
+    sure: float
+    first: float  # e^0 of the more likely class, where there is a line for the other one alone
+
+    def __call__(self, T: float) -> float:
+        return loss_at(self.logits, self.share, self.sure, self.first, T)
+
+    def least(self, points: Array) -> float:
+        """The least value at twelve ascending points."""
+        assert len(points) == 12
+        return least_loss(self.logits, self.share, self.sure, self.first, read_only(points))
+
+
+def log_loss(scores: Array, codes: Array, weight: Array) -> LogLoss:
+    """That of these scores of rows of some weight."""
+    share = read_only(np.ascontiguousarray(weight / max(weight.sum(), 1e-300), np.float64))
     if scores.shape[1] == 1:
-        behind = -np.abs(scores[:, 0])  # the other class, the less likely one
-        sure = float(share @ np.where((scores[:, 0] > 0) == codes, 0.0, -behind))
-        return lambda T: T * sure + float(share @ np.log(1.0 + np.exp(T * behind)))
+        behind = -np.abs(scores.T)  # the other class, the less likely one
+        sure = float(share @ np.where((scores[:, 0] > 0) == codes, 0.0, -behind[0]))
+        return LogLoss(read_only(np.ascontiguousarray(behind)), share, sure, 1.0)
     logits = np.array(scores.T, order="C")  # sums over classes are sums of lines
     logits -= logits[codes, np.arange(len(codes))]
     most = logits.max(axis=0)  # before the true class, by so much
     logits -= most
-    sure = float(share @ most)
-    return lambda T: T * sure + float(share @ np.log(np.exp(T * logits).sum(axis=0)))
-
-
-def least(loss: Callable[[float], float], points: Array) -> float:
-    """The least value of a convex function at twelve ascending points, from its values at five.
-
-    Of two points inside an interval, the smaller value tells in which part the least one is; the
-    lengths are Fibonacci's numbers, so that the next interval has one of the two points inside.
-    """
-    assert len(points) == 12
-    low, long, short = -1, 8, 5
-    first, second = loss(points[low + short]), loss(points[low + long])
-    while short > 1:
-        long, short, step = short, long - short, short
-        if first <= second:
-            first, second = loss(points[low + short]), first
-        else:
-            low += step
-            first, second = second, loss(points[low + long])
-    return min(first, second)
+    return LogLoss(read_only(logits), share, float(share @ most), 0.0)
 
 
 def two_sided(scores: Array) -> Array:

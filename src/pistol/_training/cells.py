@@ -103,15 +103,19 @@ def _ground(
     Only here are all scaled rows in memory, but for their ramps. Later on those of a cell are made
     when it is learned.
     """
-    base = learn_base(work, number, passes, plan, seed, threads)
+    learn = partial(learn_base, work, number, passes, plan, seed, threads)
     known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
     rows, r = shuffled(work.hashes, work.rounds, 0)
     order = Rounds(read_only(narrow(rows)), r)
-    if isinstance(work.data.X, Mapped):
+    plant = partial(_planted, order, plan.cell)
+    seeds, X = [seed + tree for tree in range(plan.orders or 1)], work.data.X
+    if isinstance(X, Mapped):
+        base = learn()
         _make_room(threads, many=True)  # all scaled rows take its place for a while
-    X = work.narrow().data.X
-    trees = range(plan.orders or 1)
-    planted = threads.run([partial(_planted, X, order, plan.cell, seed + tree) for tree in trees])
+        X = work.narrow().data.X
+        planted = threads.run([partial(plant, X, own) for own in seeds])
+    else:  # trees do not wait for the base
+        base, *planted = threads.run([learn, *(partial(plant, X, own) for own in seeds)])
     return Ground(work, base.model, base.decide(X, work.hashes), known, order, plan.cell), planted
 
 
@@ -157,7 +161,7 @@ def learn_base(
     return Base(model, rows, run.scores(np.arange(len(rows))))
 
 
-def _planted(X: Any, order: Rounds, most: int, seed: int) -> Planted:
+def _planted(order: Rounds, most: int, X: Any, seed: int) -> Planted:
     """A tree of all rows, and the rounds of its cells, so many of each at most."""
     tree = grow_tree(X, most, np.random.default_rng(seed), order.rows)
     return Planted(tree, rounds_of(tree, X, order, most))

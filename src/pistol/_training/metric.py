@@ -24,7 +24,7 @@ from .families import Data
 from .fitted import Window
 from .folds import Folds
 from .race import Contest, Racer, within
-from .ways import SHORT, Level, Ways
+from .ways import SHORT, Level, Makers, Ways, makers
 
 FOLDS = 3  # of the race on recent rows of a stream
 # After so many metrics a scaling drops out if its loss is larger than the least by this share.
@@ -135,12 +135,12 @@ def _try_metrics(ways: Ways, found: list[Way], going: list[int], number: int) ->
 
 def _in_new_metrics(ways: Ways, several: list[Way]) -> list[Level]:
     """The scout in the metrics that it suggests for these scalings."""
-    metrics = _suggested(ways, several, range(ways.contest.folds.k))
+    metrics, made = _suggested(ways, several, range(ways.contest.folds.k))
     entries = [
         (way.best._replace(weights=weights), [ways.family.scout])
         for way, weights in zip(several, metrics, strict=True)
     ]
-    *_, tried = ways.raced(entries, SHORT)
+    *_, tried = ways.raced(entries, SHORT, made)
     return tried
 
 
@@ -149,12 +149,12 @@ def _on_all_folds(ways: Ways, several: list[Way], tried: list[Level]) -> list[Le
     if not tried:
         return []
     done = len(tried[0].best.runs)
-    more = _suggested(ways, several, range(done, ways.contest.folds.k))
+    more, made = _suggested(ways, several, range(done, ways.contest.folds.k))
     levels = [
         level._replace(weights=np.vstack([np.asarray(level.weights), weights]))
         for level, weights in zip(tried, more, strict=True)
     ]
-    ways.extend([(level, level.racers) for level in levels])
+    ways.extend([(level, level.racers) for level in levels], made)
     ways.contest.catch_up([level.best for level in levels])
     return levels
 
@@ -179,16 +179,27 @@ def _loss(level: Level) -> float:
     return level.best.best
 
 
-def _suggested(ways: Ways, several: list[Way], folds: range) -> list[Array]:
-    """The metrics that gradients of the scout suggest next for these folds, with a line per fold."""
+def _suggested(ways: Ways, several: list[Way], folds: range) -> tuple[list[Array], list[Makers]]:
+    """The metrics that gradients of the scout suggest next for these folds, with a line per fold.
+
+    What makes runs of the scout in these metrics comes with them.
+    """
     tasks = [
-        partial(_weights_of, ways, way, i, way.scout.runs[i])
+        partial(_in_metric_of, ways, way, i, way.scout.runs[i])
         for way in several
         if way.scout is not None
         for i in folds
     ]
-    weights, k = ways.contest.threads.run(tasks), len(folds)
-    return [np.array(weights[at : at + k]) for at in range(0, len(weights), k)]
+    found, k = ways.contest.threads.run(tasks), len(folds)
+    weights, made = [one for one, _ in found], [own for _, own in found]
+    return [np.array(weights[at : at + k]) for at in range(0, len(weights), k)], made
+
+
+def _in_metric_of(ways: Ways, way: Way, fold: int, run: Any) -> tuple[Array, Makers]:
+    """The metric that a run of the scout suggests, and what makes runs of the scout in it."""
+    weights = _weights_of(ways, way, fold, run)
+    level = way.best._replace(weights={fold: weights})
+    return weights, makers(ways, level, [ways.family.scout], fold)
 
 
 def _weights_of(ways: Ways, way: Way, fold: int, run: Any) -> Array:

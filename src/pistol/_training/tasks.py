@@ -17,7 +17,7 @@ from .._data.targets import SCALINGS, TargetScaler, unscaled
 from .._data.validation import check_counts, check_targets, check_weights
 from .._learners import Chunk, Rule
 from ..losses import CLASSIFICATION_LOSSES, MULTINOMIAL, REGRESSION_LOSSES, Loss, get_loss
-from .calibration import least, log_loss, probabilities, temperature
+from .calibration import log_loss, probabilities, temperature
 
 TEMPERATURES = 2.0 ** np.arange(-1.5, 4.5, 0.5)
 
@@ -139,10 +139,13 @@ class Classification:
 
     def held_out_loss(self, V: Array, r: Array, rule: Rule) -> Callable[[Array], float]:
         """The share of errors plus a fifth of the log-loss, which is less coarse."""
+        some = np.flatnonzero(r)  # held out by some fold; others count nothing
+        V, r = V[some], r[some]
         codes, total = _codes(V), max(r.sum(), 1e-300)
 
         def loss(scores: Array) -> float:
-            likely = least(log_loss(scores, codes, r), TEMPERATURES)
+            scores = scores[some]
+            likely = log_loss(scores, codes, r).least(TEMPERATURES)
             wrong = self._wrong(scores, V, codes)
             return float(r @ wrong) / total + 0.2 * likely
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled.types import Array
 from .._data.metric import Weighted, mean_weights, weighted
 from .._data.scaling import Moments
 from .._data.steps import onwards
@@ -20,6 +19,8 @@ SHORT = 8  # passes of a race while metrics are learned, and of the candidate th
 LOOK, JOINING = 2, 2  # passes of a look at candidates, and how many of them join the scout
 LEADING = 2  # candidates of one race that take part in another, of the same rows or of more
 
+Makers = dict[int, Callable[[], Run]]  # what makes a run of each candidate, by its number
+
 
 class Level(NamedTuple):
     """A race in one scaling and metric: the best candidate so far, all of them, and their rows."""
@@ -28,7 +29,7 @@ class Level(NamedTuple):
     racers: list[Racer]
     scaler: Any  # of the rows, but for the metric
     data: Data
-    weights: Array | None = None  # of shape (folds, features); None: all features count the same
+    weights: Any = None  # of each fold, one per feature; None: all features count the same
     moments: Moments | None = None  # of the rows, where metrics are learned
 
     @classmethod
@@ -84,10 +85,16 @@ class Ways(NamedTuple):
         return self.raced([(Level.unlearned(self.scalers[0], self.data), self.numbers)])
 
     def raced(
-        self, entries: Sequence[tuple[Level, list[int] | None]], least: int = 0
+        self,
+        entries: Sequence[tuple[Level, list[int] | None]],
+        least: int = 0,
+        made: Sequence[Makers] | None = None,
     ) -> Iterator[list[Level]]:
-        """Short races beside each other, of these candidates in the scaling and metric of a level."""
-        racers = self.racers(entries)
+        """Short races beside each other, of these candidates in the scaling and metric of a level.
+
+        What makes their runs may be known already, for each level and fold.
+        """
+        racers = self.racers(entries, made)
         levels = [level for level, _ in entries]
         for leaders in self.contest.races(racers, self.short, least):
             yield [
@@ -115,7 +122,11 @@ class Ways(NamedTuple):
         self.contest.catch_up(best)
         return best
 
-    def racers(self, entries: Sequence[tuple[Level, list[int] | None]]) -> list[list[Racer]]:
+    def racers(
+        self,
+        entries: Sequence[tuple[Level, list[int] | None]],
+        known: Sequence[Makers] | None = None,
+    ) -> list[list[Racer]]:
         """For each level these candidates, or all, on all folds; each fold in its own metric.
 
         Without a metric all folds share their kernel values.
@@ -124,21 +135,25 @@ class Ways(NamedTuple):
         alone = [
             range(k) if level.weights is not None or k == 1 else [None] for level, _ in entries
         ]
-        made = iter(self._makers(entries, alone))
+        made = iter(self._makers(entries, alone) if known is None else known)
         found = []
         for folds in alone:
-            makers = [next(made) for _ in folds]
-            shared = makers[0] if len(makers) < k else {}
-            makers *= k // len(makers)
+            own = [next(made) for _ in folds]
+            shared = own[0] if len(own) < k else {}
+            own *= k // len(own)
             found.append(
                 [
-                    Racer(number, [fold[number]() for fold in makers], shared.get(number))
-                    for number in makers[0]
+                    Racer(number, [fold[number]() for fold in own], shared.get(number))
+                    for number in own[0]
                 ]
             )
         return found
 
-    def extend(self, entries: Sequence[tuple[Level, list[Racer]]]) -> None:
+    def extend(
+        self,
+        entries: Sequence[tuple[Level, list[Racer]]],
+        known: Sequence[Makers] | None = None,
+    ) -> None:
         """Give candidates of a level that take part on some folds their runs on the others."""
         numbers = [(level, [racer.number for racer in racers]) for level, racers in entries]
         others = [
@@ -146,21 +161,21 @@ class Ways(NamedTuple):
             for _, racers in entries
             for k in [self.contest.folds.k]
         ]
-        made = iter(self._makers(numbers, others))
+        made = iter(self._makers(numbers, others) if known is None else known)
         for (_, racers), folds in zip(entries, others, strict=True):
-            makers = [next(made) for _ in folds]
+            own = [next(made) for _ in folds]
             for racer in racers:
                 while racer.again and len(racer.runs) < self.contest.folds.k:
                     racer.runs.append(racer.again())
-                racer.runs += [fold[racer.number]() for fold in makers]
+                racer.runs += [fold[racer.number]() for fold in own]
 
     def _makers(
         self, entries: Sequence[tuple[Level, list[int] | None]], folds: Sequence[Any]
-    ) -> list[dict[int, Callable[[], Run]]]:
+    ) -> list[Makers]:
         """What makes runs of each candidate, for each level and each of the folds beside it."""
         return self.contest.threads.run(
             [
-                partial(_makers, self, level, numbers, fold)
+                partial(makers, self, level, numbers, fold)
                 for (level, numbers), own in zip(entries, folds, strict=True)
                 for fold in own
             ]
@@ -178,9 +193,7 @@ def leading(racers: list[Racer]) -> list[int]:
     return sorted(racer.number for racer in best)
 
 
-def _makers(
-    ways: Ways, level: Level, numbers: list[int] | None, fold: int | None
-) -> dict[int, Callable[[], Run]]:
+def makers(ways: Ways, level: Level, numbers: list[int] | None, fold: int | None) -> Makers:
     """What makes runs of each candidate, by its number, for all folds or in the metric of one."""
     family, folds, data = ways.family, ways.contest.folds, level.data
     scaler, w = level.scaler, np.ones(1)
