@@ -1,4 +1,7 @@
-"""More and more rows: error, time and memory, beside boosting and SVC."""
+"""More and more rows: error, time and memory, beside boosting and SVC.
+
+With few rows an error depends on the split as much as on the method, so it is a mean of several.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from .results import Line, Result, Size
 
 STEPS = (300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)  # rows to learn from
 TEST = 5_000  # rows to test on, at most
+SPLITS, OFTEN = 3, 20_000  # splits that are averaged with up to so many rows to learn from
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,8 @@ def many(size: Size) -> Result:
         also=all(verdict.met for verdict in verdicts),
         note=" ".join(map(str, verdicts))
         + f" The first three count {len(counted)} runs, the others all tasks. The ratio of times is "
-        "that of the run with the most rows."
-        + "".join(f" Left out: {reason}." for reason in (*missing, *reasons)),
+        f"that of the run with the most rows. With up to {OFTEN:,} rows all figures are means of "
+        f"{SPLITS} splits." + "".join(f" Left out: {reason}." for reason in (*missing, *reasons)),
         lines=tuple(
             Line(
                 f"{one['task']}, {one['rows']:,} rows, {name}: {one[f'{name}_bytes'] / 1e6:,.0f} MB, "
@@ -125,36 +129,54 @@ def many(size: Size) -> Result:
 
 
 def measured(task: Many, most: int) -> list[dict[str, Any]]:
-    """What each method needs and achieves with more and more rows of one task."""
-    X, y, X_test, y_test = task.read(most + TEST)
-    order = np.random.default_rng(0).permutation(len(y))
+    """What each method needs and achieves with more and more rows of one task, on average."""
+    data = task.read(most + TEST)
+    learned, _ = _split(data, 0)
+    return [
+        _mean([_run(task, data, n, k) for k in range(SPLITS if n <= OFTEN else 1)])
+        for n in sorted({min(step, most, len(learned)) for step in STEPS})
+    ]
+
+
+def _split(data: Data, k: int) -> tuple[Any, tuple[Any, Any]]:
+    """The numbers of rows to learn from, in random order, and rows to test on with their targets."""
+    X, y, X_test, y_test = data
+    order = np.random.default_rng(2 * k).permutation(len(y))
     if X_test is None:
         tested = min(TEST, len(y) // 5)
-        X_test, y_test = _rows(X, order[:tested]), y[order[:tested]]
-        order = order[tested:]
-    else:
-        some = np.random.default_rng(1).permutation(len(y_test))[:TEST]
-        X_test, y_test = _rows(X_test, some), y_test[some]
-    out = []
-    for n in sorted({min(step, most, len(order)) for step in STEPS}):
-        learned, y_learned = _rows(X, order[:n]), y[order[:n]]
-        one: dict[str, Any] = {"task": task.name, "rows": n, "features": X.shape[1], "missing": []}
-        for name, method in METHODS.items():
-            if n > method.most:
-                continue
-            try:
-                model = method.make(task.classes, learned)
-            except SkipError as reason:
-                one["missing"].append(str(reason))
-                continue
-            rows = [_dense(part) if method.dense else part for part in (learned, X_test)]
-            with peak_memory() as memory:
-                one[f"{name}_seconds"], _ = best_of(partial(model.fit, rows[0], y_learned), 1)
-            seconds, P = best_of(partial(model.predict, rows[1]), 1)
-            one[name] = float(np.mean(y_test != P if task.classes else np.abs(P - y_test)))
-            one[f"{name}_bytes"], one[f"{name}_rate"] = memory["bytes"], len(y_test) / seconds
-        out.append(one)
-    return out
+        return order[tested:], (_rows(X, order[:tested]), y[order[:tested]])
+    some = np.random.default_rng(2 * k + 1).permutation(len(y_test))[:TEST]
+    return order, (_rows(X_test, some), y_test[some])
+
+
+def _run(task: Many, data: Data, n: int, k: int) -> dict[str, Any]:
+    """What each method needs and achieves with so many rows of one split."""
+    order, (X_test, y_test) = _split(data, k)
+    learned, y_learned = _rows(data.X, order[:n]), data.y[order[:n]]
+    one: dict[str, Any] = {"task": task.name, "rows": n, "features": learned.shape[1]}
+    one["missing"] = []
+    for name, method in METHODS.items():
+        if n > method.most:
+            continue
+        try:
+            model = method.make(task.classes, learned)
+        except SkipError as reason:
+            one["missing"].append(str(reason))
+            continue
+        rows = [_dense(part) if method.dense else part for part in (learned, X_test)]
+        with peak_memory() as memory:
+            one[f"{name}_seconds"], _ = best_of(partial(model.fit, rows[0], y_learned), 1)
+        seconds, P = best_of(partial(model.predict, rows[1]), 1)
+        one[name] = float(np.mean(y_test != P if task.classes else np.abs(P - y_test)))
+        one[f"{name}_bytes"], one[f"{name}_rate"] = memory["bytes"], len(y_test) / seconds
+    return one
+
+
+def _mean(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means of what was measured; the rest is that of the first."""
+    parts = ("", "_seconds", "_bytes", "_rate")
+    measured = [name + part for name in METHODS for part in parts if name + part in runs[0]]
+    return runs[0] | {key: float(np.mean([run[key] for run in runs])) for key in measured}
 
 
 def _rows(X: Any, rows: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata, studentized_range
@@ -41,13 +42,15 @@ def select(cells: Iterable[Cell], half: str, regression: bool, linear: bool = Fa
     ]
 
 
-def paired(found: Values, methods: Sequence[str]) -> dict[str, list[float]]:
-    """Task → the means of these methods over the splits that all of them have."""
+def paired(
+    found: Values, methods: Sequence[str], over: Callable[[list[float]], Any] = np.mean
+) -> dict[str, list[float]]:
+    """Task → the means of these methods, or what `over` makes of the splits that all of them have."""
     means = {}
     for task, by_method in found.items():
         splits = [set(by_method.get(method, ())) for method in methods]
         if common := sorted(set.intersection(*splits) if splits else ()):
-            means[task] = [float(np.mean([by_method[m][k] for k in common])) for m in methods]
+            means[task] = [float(over([by_method[m][k] for k in common])) for m in methods]
     return means
 
 

@@ -41,7 +41,9 @@ best of all methods on each task, chosen by its test rows, says how far any of t
 ranks against boosting are among `pistol` and the boosters alone. Tasks that speak against a goal are
 named below the table, the worst first; for mean ranks, only where the goal is missed. On a test set
 of few rows the calibration error is above zero even for perfect probabilities: labels drawn from our
-own probabilities show by how much."""
+own probabilities show by how much. The goal of a fiftieth is judged by the least time of each method
+on a task, as other programs and the first use of memory only add to it; splits of a task have equally
+many rows. The mean stands beside it."""
 
 
 @dataclass(frozen=True)
@@ -191,12 +193,16 @@ def _not_worse(name: str, found: Values) -> Verdict:
 
 
 def _time(labels: Sequence[Cell]) -> Verdict:
-    goal = "at most a fiftieth of `svc-grid`'s time to fit, all tasks together"
-    means = paired(values(labels, "fit_seconds"), ["pistol", "svc-grid"])
-    if not means:
+    goal = (
+        "at most a fiftieth of `svc-grid`'s time to fit, all tasks together, "
+        "with the least time over the splits of a task"
+    )
+    found, pair = values(labels, "fit_seconds"), ["pistol", "svc-grid"]
+    if not (times := paired(found, pair, min)):
         return Verdict(goal)
-    ours, theirs = np.sum(list(means.values()), axis=0)
-    return Verdict(goal, f"1/{theirs / ours:,.0f}", bool(50 * ours <= theirs))
+    least, mean = (np.sum(list(each.values()), axis=0) for each in (times, paired(found, pair)))
+    text = f"1/{least[1] / least[0]:,.0f}; 1/{mean[1] / mean[0]:,.0f} with the mean"
+    return Verdict(goal, text, bool(50 * least[0] <= least[1]))
 
 
 def _price(cells: Sequence[Cell], method: str, parts: str) -> Verdict:
