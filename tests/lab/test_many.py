@@ -1,11 +1,13 @@
 """More and more rows: what is averaged, and over which rows."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
-from pistol_lab.benchmarks import many
 from pistol_lab.benchmarks.quality.sources import Data
 
+many = import_module("pistol_lab.benchmarks.many")  # the package has a function of this name
 N = 400
 DATA = Data(np.arange(N, dtype=float)[:, None], np.arange(N) % 2)
 WITH_TEST = Data(*DATA[:2], np.arange(N, 2.0 * N)[:, None], np.zeros(N, int))

@@ -651,6 +651,17 @@ def test_ranks_among_boosters_need_all_that_are_named():
     assert verdict(made, words).tasks == ("iris +2",)
 
 
+def test_the_least_time_over_splits_is_judged_and_the_mean_stands_beside_it():
+    made = [
+        replace(cell("iris", method, fit_seconds=seconds), split=k)
+        for method, times in (("pistol", (1.0, 3.0)), ("svc-grid", (60.0, 100.0)))
+        for k, seconds in enumerate(times)
+    ]
+    assert verdict(made, "fiftieth").found == "1/60; 1/40 with the mean"
+    assert verdict(made, "fiftieth").met
+    assert not verdict([replace(made[0], fit_seconds=1.5), *made[1:]], "fiftieth").met
+
+
 def test_the_price_in_time_counts_sums_and_tasks():
     words = "the ramps"
     made = [

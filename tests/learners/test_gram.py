@@ -16,9 +16,10 @@ from pistol._compiled.tiles import kernel_values
 from pistol._compiled.types import read_only
 from pistol._data.sums import SUMS
 from pistol._learners import Dual, Rule, step_by_step
-from pistol._learners import gram as _gram
+from pistol._learners import gram_matrix as _gram
 from pistol._learners.gradients import mean_squares
-from pistol._learners.gram import Gram, GramRun
+from pistol._learners.gram import GramRun
+from pistol._learners.gram_matrix import Gram
 from pistol.kernels import get_kernel
 from pistol.losses import LOSSES, MULTINOMIAL
 

@@ -19,7 +19,8 @@ from pistol._compiled.plugs import address
 from pistol._compiled.threads import workers
 from pistol._compiled.types import read_only
 from pistol._learners import Coordinates, Dual, Primal, Rule
-from pistol._learners.gram import Gram, GramRun
+from pistol._learners.gram import GramRun
+from pistol._learners.gram_matrix import Gram
 from pistol.kernels import get_kernel
 from pistol.losses import CLASSIFICATION_LOSSES, LOSSES, MULTINOMIAL, check_loss
 from pistol.potentials import C_MAX

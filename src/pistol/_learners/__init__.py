@@ -10,7 +10,8 @@ from .cells import Cells, Patchwork
 from .coordinates import Coordinates
 from .dual import Dual
 from .finished import Finished
-from .gram import Gram, GramRun
+from .gram import GramRun
+from .gram_matrix import Gram
 from .primal import Primal, RowsRun
 from .rule import AVERAGES, Chunk, Rule, step_by_step
 from .support import diagonal
