@@ -101,10 +101,12 @@ def geometric(found: Iterable[float]) -> float:
     return float(np.exp(np.mean(np.log(list(found)))))
 
 
-def totals(cells: Sequence[Cell], methods: Sequence[str]) -> Mapping[str, tuple[float, float]]:
+def totals(
+    cells: Sequence[Cell], methods: Sequence[str], over: Callable[[list[float]], Any] = np.mean
+) -> Mapping[str, tuple[float, float]]:
     """Method → seconds to fit and to predict, summed over tasks that all methods have."""
     fit, predict = (
-        paired(values(cells, what), methods) for what in ("fit_seconds", "predict_seconds")
+        paired(values(cells, what), methods, over) for what in ("fit_seconds", "predict_seconds")
     )
     if not fit:
         return {}
