@@ -55,9 +55,10 @@ def _summary(cells: Sequence[Cell], page: str) -> Result:
         target=50.0,
         goal="at least 50 times faster, and all goals of the page",
         also=all(verdict.met is not False for verdict in judged),
-        note=f"Classes, the reported half of the tasks: seconds to fit, the least over the "
-        f"splits of each task, are summed, and errors are averaged over {len(both)} tasks; rows and features are those of the largest. Goals met: "
-        f"{met} of {len(judged)}. Mean ranks over {n} tasks: {text}. All of it: [{page}]({page}).",
+        note="Classes, the reported half of the tasks: seconds to fit, the least over the splits of "
+        f"each task, are summed, and errors are averaged over {len(both)} tasks; rows and features "
+        f"are those of the largest. Goals met: {met} of {len(judged)}. Mean ranks over {n} tasks: "
+        f"{text}. All of it: [{page}]({page}).",
         lines=tuple(
             Line(name, fit, float(np.mean(list(paired(errors, [name]).values()))))
             for name, (fit, _) in totals(labels, ranked(errors), min).items()
