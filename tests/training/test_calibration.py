@@ -155,3 +155,14 @@ def test_the_compiled_loss_is_that_of_numpy(seed, outputs, T):
     sums = most + np.log(np.exp(logits - most[:, None]).sum(axis=1))
     expected = weight @ (sums - logits[np.arange(30), codes]) / weight.sum()
     assert_allclose(log_loss(scores, codes, weight)(T), expected, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_a_score_that_is_no_number_has_no_loss(outputs):
+    """Otherwise a candidate with such scores might be taken for the best."""
+    scores = np.random.default_rng(0).normal(size=(9, outputs))
+    scores[4, 0] = np.nan
+    for code in range(min(outputs + 1, 3)):
+        loss = log_loss(scores, np.full(9, code), np.ones(9))
+        assert np.isnan(loss(1.0))
+        assert not loss.least(2.0 ** np.arange(-1.5, 4.5, 0.5)) < np.inf
