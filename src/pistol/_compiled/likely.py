@@ -59,7 +59,7 @@ def _loss(logits, share, sure, first, T, sums, bits, power):
     _set_logarithms(sums, bits, power)
     for i in range(len(sums)):
         total += share[i] * sums[i]
-    return T * sure + total + 0.0 * whole  # NaN where a score is: its bits are no number's
+    return T * sure + total + 0.0 * whole  # NaN if a score is NaN, whose bits would make a number
 
 
 @loop(lambda data: real(table, numbers, real, real, real))

@@ -198,8 +198,7 @@ def _suggested(ways: Ways, several: list[Way], folds: range) -> tuple[list[Array
 def _in_metric_of(ways: Ways, way: Way, fold: int, run: Any) -> tuple[Array, Makers]:
     """The metric that a run of the scout suggests, and what makes runs of the scout in it."""
     weights = _weights_of(ways, way, fold, run)
-    level = way.best._replace(weights={fold: weights})
-    return weights, makers(ways, level, [ways.family.scout], fold)
+    return weights, makers(ways, way.best, [ways.family.scout], fold, weights)
 
 
 def _weights_of(ways: Ways, way: Way, fold: int, run: Any) -> Array:

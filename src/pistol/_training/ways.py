@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._compiled.types import Array
 from .._data.metric import Weighted, mean_weights, weighted
 from .._data.scaling import Moments
 from .._data.steps import onwards
@@ -29,13 +30,17 @@ class Level(NamedTuple):
     racers: list[Racer]
     scaler: Any  # of the rows, but for the metric
     data: Data
-    weights: Any = None  # of each fold, one per feature; None: all features count the same
+    weights: Array | None = None  # of shape (folds, features); None: all features count the same
     moments: Moments | None = None  # of the rows, where metrics are learned
 
     @classmethod
     def unlearned(cls, scaler: Any, data: Data) -> Level:
         """Before any candidate takes part."""
         return cls(Racer(-1, []), [], scaler, data)
+
+    def weights_of(self, fold: int | None) -> Array | None:
+        """The weights of features that a fold has; None if all count the same, or for all folds."""
+        return None if fold is None or self.weights is None else self.weights[fold]
 
     def metric(self, fold: int | None = None) -> Any:
         """The scaler with the metric of one fold, or with the mean over the folds."""
@@ -175,7 +180,7 @@ class Ways(NamedTuple):
         """What makes runs of each candidate, for each level and each of the folds beside it."""
         return self.contest.threads.run(
             [
-                partial(makers, self, level, numbers, fold)
+                partial(makers, self, level, numbers, fold, level.weights_of(fold))
                 for (level, numbers), own in zip(entries, folds, strict=True)
                 for fold in own
             ]
@@ -193,14 +198,15 @@ def leading(racers: list[Racer]) -> list[int]:
     return sorted(racer.number for racer in best)
 
 
-def makers(ways: Ways, level: Level, numbers: list[int] | None, fold: int | None) -> Makers:
-    """What makes runs of each candidate, by its number, for all folds or in the metric of one."""
-    family, folds, data = ways.family, ways.contest.folds, level.data
-    scaler, w = level.scaler, np.ones(1)
-    if fold is not None and level.weights is not None:
-        w = level.weights[fold]
+def makers(
+    ways: Ways, level: Level, numbers: list[int] | None, fold: int | None, w: Array | None
+) -> Makers:
+    """What makes runs of each candidate, by its number, for one fold or all, in the metric w."""
+    family, folds, data, scaler = ways.family, ways.contest.folds, level.data, level.scaler
+    if w is not None:
         data, scaler = data._replace(X=weighted(data.X, w)), Weighted(scaler, w)
-    square = None if level.moments is None else level.moments.typical_square(w)
+    weight = np.ones(1) if w is None else w
+    square = None if level.moments is None else level.moments.typical_square(weight)
     candidates = family.candidates(data.X, data.weight, scaler, numbers, square)
     threads, columns = ways.contest.threads, folds.columns(fold)
     runs = family.runs(list(candidates.values()), data, ways.rule, threads, *columns)

@@ -153,15 +153,15 @@ def _run(task: Many, data: Data, n: int, k: int) -> dict[str, Any]:
     """What each method needs and achieves with so many rows of one split."""
     order, (X_test, y_test) = _split(data, k)
     learned, y_learned = _rows(data.X, order[:n]), data.y[order[:n]]
-    one: dict[str, Any] = {"task": task.name, "rows": n, "features": learned.shape[1]}
-    one["missing"] = []
+    features, missing = learned.shape[1], list[str]()
+    one: dict[str, Any] = {"task": task.name, "rows": n, "features": features, "missing": missing}
     for name, method in METHODS.items():
         if n > method.most:
             continue
         try:
             model = method.make(task.classes, learned)
         except SkipError as reason:
-            one["missing"].append(str(reason))
+            missing.append(str(reason))
             continue
         rows = [_dense(part) if method.dense else part for part in (learned, X_test)]
         with peak_memory() as memory:
