@@ -26,7 +26,7 @@ from .._training.saved import finished, fitted_record
 from .._training.saved_learners import LOSS
 from .recipes import RECIPES, Recipe
 
-FORMAT = 3  # raised when older versions of the library could not read what is written
+FORMAT = 4  # raised when older versions of the library could not read what is written
 PARAMETER = Parameter(LOSS)
 DAMAGED = (
     ValueError,

@@ -18,9 +18,12 @@ import scipy.sparse as sp
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .dual import Dual
+from .forest import Forest
 from .models import LITTLE, Expansion, mean_model
 from .rule import Chunk, Rule
 from .trees import Tree
+
+SOME = 512  # rows that tell how large the scores of a forest are
 
 
 class Parts(NamedTuple):
@@ -37,14 +40,15 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Patchwork:
-    """f = base + the mean over trees of the model of the cell that a row is in."""
+    """f = base + forest + the mean over trees of the model of the cell that a row is in."""
 
     base: Expansion
     parts: tuple[Parts, ...]
+    forest: Forest | None = None
 
     def decide(self, Z: Any) -> Array:
         """Scores of shape (rows, outputs)."""
-        total = self.base.decide(Z)
+        total = _shared(self.base, self.forest, Z)
         own = [(part, np.zeros_like(total)) for part in self.parts]
         found = [(*one, cell, at) for one in own for cell, at in members(one[0].tree, Z)]
         work = sum(part.models[cell].work(len(at)) for part, _, cell, at in found)
@@ -57,7 +61,7 @@ class Patchwork:
 
     @staticmethod
     def mean(models: Sequence[Patchwork]) -> Patchwork:
-        """The average of models on one base."""
+        """The average of models that go on from the same function."""
         return replace(models[0], parts=tuple(part for model in models for part in model.parts))
 
     def shares(self) -> dict[str, float]:
@@ -71,6 +75,9 @@ class Patchwork:
                 for kernel, size in zip(one.kernels, one.sizes(), strict=True):
                     name = f"{kernel.name.split('(')[0]} in cells"
                     found[name] = found.get(name, 0.0) + size**2 * len(one.ids) / count
+        if self.forest is not None and len(self.base.ids):
+            some = self.base.rows[:: max(1, len(self.base.ids) // SOME)]
+            found["trees"] = float(np.square(self.forest.decide(some)).mean())
         total = max(sum(np.sqrt(square) for square in found.values()), 1e-300)
         return {name: float(np.sqrt(square) / total) for name, square in found.items()}
 
@@ -84,13 +91,25 @@ class Patchwork:
         return found
 
 
+def _shared(base: Expansion, forest: Forest | None, Z: Any) -> Array:
+    """What all cells go on from."""
+    scores = base.decide(Z)
+    return scores if forest is None else scores + forest.decide(Z)
+
+
 class Cells:
-    """A learner for each cell of a tree. Each learns what is left by the function `base`."""
+    """A learner for each cell of a tree. Each learns what is left by the base and the forest."""
 
     def __init__(
-        self, tree: Tree, centres: list[Array], learners: list[Dual], base: Expansion
+        self,
+        tree: Tree,
+        centres: list[Array],
+        learners: list[Dual],
+        base: Expansion,
+        forest: Forest | None = None,
     ) -> None:
-        self.tree, self.centres, self.learners, self.base = tree, centres, learners, base
+        self.tree, self.centres, self.learners = tree, centres, learners
+        self.base, self.forest = base, forest
 
     @property
     def rule(self) -> Rule:
@@ -114,13 +133,16 @@ class Cells:
     def fresh(self) -> Cells:
         """A learner of the same kind whose cells have learned nothing yet."""
         learners = [learner.fresh() for learner in self.learners]
-        return Cells(self.tree, self.centres, learners, self.base)
+        return Cells(self.tree, self.centres, learners, self.base, self.forest)
 
     def play(
         self, X: Any, Y: Array, order: Array, r: Array, ids: Array | None = None
     ) -> Iterator[Chunk]:
         """Learn from the rows of X in this order, one cell after the other."""
-        ids, start = np.arange(X.shape[0]) if ids is None else ids, self.base.decide(X)
+        ids, start = (
+            np.arange(X.shape[0]) if ids is None else ids,
+            _shared(self.base, self.forest, X),
+        )
         cell = self.tree.cell_of(X)
         for number, rows in members(self.tree, X):
             here = np.flatnonzero(cell[order] == number)
@@ -133,15 +155,15 @@ class Cells:
     def model(self, last: bool = False) -> Patchwork:
         """f̄, or the f to come."""
         models: list[Any] = [mean_model([learner.model(last)]) for learner in self.learners]
-        return Patchwork(self.base, (Parts(self.tree, self.centres, models),))
+        return Patchwork(self.base, (Parts(self.tree, self.centres, models),), self.forest)
 
     def mark(self, features: Any) -> Any:
         """What `roll_back` needs to undo what is learned from rows that were not learned before."""
-        return [learner.mark(features) for learner in self.learners], self.base
+        return [learner.mark(features) for learner in self.learners], self.base, self.forest
 
     def roll_back(self, mark: Any) -> None:
         """Be as at the time of the mark."""
-        marks, self.base = mark
+        marks, self.base, self.forest = mark
         for learner, own in zip(self.learners, marks, strict=True):
             learner.roll_back(own)
 
@@ -158,6 +180,10 @@ class Cells:
             shift[:] = self.base.offset
         shift[outputs] = (factor * shift + offset)[outputs]
         self.base = replace(self.base, coef=coef, offset=shift)
+        if self.forest is not None:
+            own = np.ones(len(factor))
+            own[outputs] = factor[outputs]
+            self.forest = self.forest.times(own)
         for learner in self.learners:
             learner.restart(factor, np.zeros(len(factor)), outputs)
 

@@ -3,9 +3,10 @@
 Features: integrated gradients. The contribution of feature i is ∫ ∂f/∂x_i dx_i along the straight line
 from a reference to the row, so that all of them add up to f(row) - f(reference). The integral is a sum
 over points of the line. What this misses, and the steps of f where the line goes from one cell to
-another, is added in proportion to the size of the contributions, so that the sum is exact.
+another, is added in proportion to the size of the contributions, so that the sum is exact. A step of a
+forest from a node to one below it is a contribution of the feature that the node looks at.
 
-Support rows: f is a sum over them, so what each contributes is a term of this sum.
+Support rows: f is a sum over them, and a forest, so what each contributes is a term of this sum.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .._compiled.rows import like, sq_norms
 from .._compiled.tiles import kernel_values
 from .._compiled.types import Array
 from .cells import Patchwork, centred, members
+from .forest import Forest
 from .gradients import gradients_of
 from .models import Expansion
 
@@ -46,8 +48,20 @@ def contributions(model: Any, Z: Any, start: Array) -> tuple[Array, Array]:
         A = Z[lo : lo + PART]
         A = (A.toarray() if sp.issparse(A) else A).astype(np.float64)
         parts, last = integrated_gradients(model, A, start), model.decide(like(rows, A))
+        parts += _of_forest(model, A, start)
         found.append(_completed(parts, last - first))
     return np.concatenate(found), first
+
+
+def _of_forest(model: Any, Z: Array, start: Array) -> Any:
+    """What the steps of a forest contribute, if there is one."""
+    forest = forest_of(model)
+    return 0.0 if forest is None else forest.steps(Z) - forest.steps(start[None])
+
+
+def forest_of(model: Any) -> Forest | None:
+    """The trees that all rows share, if there are any."""
+    return model.forest if isinstance(model, Patchwork) else None
 
 
 def whole_of(model: Any) -> Expansion:

@@ -21,7 +21,7 @@ from .._compiled.coordinates import (
 )
 from .._compiled.rows import as_rows
 from .._compiled.threads import workers
-from .._compiled.types import Array, Rounds, Scalars, aligned_zeros
+from .._compiled.types import Array, Rounds, Rows, Scalars, aligned_zeros
 from .models import Linear
 from .primal import CHUNK, affine, predictions, start, widened, with_intercept
 from .rule import Chunk, Rule, chunks
@@ -82,6 +82,11 @@ class Coordinates:
                 rounds = Rounds.of(Y, order[at], r[at])
                 learn(rounds, plugs, self.S, self.state, self.bias, P)
                 yield Chunk(order[at], r[at], P)
+
+    def learn(self, rows: Rows, rounds: Rounds, P: Array) -> None:
+        """Learn rounds of these rows, in one thread; what is predicted is added to P."""
+        plugs = self.rule.plugs_per_coordinate(len(self.state))
+        learn_coordinates(rows, rounds, plugs, self.S, self.state, self.bias, P)
 
     def model(self, last: bool = False) -> Linear:
         """f̄, or the f to come."""

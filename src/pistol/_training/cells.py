@@ -26,6 +26,7 @@ from .._learners.trees import Tree, grow_tree
 from .cell_choice import Chosen, probe, race_in_cell
 from .fitted import Fitted, Online, joined, learned_before
 from .folds import shuffled_passes
+from .forest import beside_base
 from .ground import Cell, Ground, narrow, rounds_of, run_of
 from .plan import Plan
 from .race import learn_passes
@@ -116,7 +117,15 @@ def _ground(
         planted = threads.run([partial(plant, X, own) for own in seeds])
     else:  # trees do not wait for the base
         base, *planted = threads.run([learn, *(partial(plant, X, own) for own in seeds)])
-    return Ground(work, base.model, base.decide(X, work.hashes), known, order, plan.cell), planted
+    ground = Ground(work, base.model, base.decide(X, work.hashes), known, order, plan.cell)
+    return _with_trees(work, ground, seed, threads), planted
+
+
+def _with_trees(work: Work, ground: Ground, seed: int, threads: Workers) -> Ground:
+    """What cells are learned from, with a forest beside the base where that helps."""
+    args = ground.start, ground.known, ground.order, ground.rule
+    start, forest = beside_base(work, *args, seed, threads)
+    return ground._replace(start=start, forest=forest)
 
 
 class Base(NamedTuple):
@@ -173,7 +182,7 @@ def _unlearned(ground: Ground, tree: Tree) -> Cells:
     most, outputs = cast(Any, family).max_support, data.Y.shape[1]
     learners = [Dual(ground.rule, base.kernels, outputs, 1, most) for _ in range(tree.cells)]
     centres = [np.zeros(data.X.shape[1], data.X.dtype)] * tree.cells
-    return Cells(tree, centres, learners, base)
+    return Cells(tree, centres, learners, base, ground.forest)
 
 
 def _share(ground: Ground, cell: Cell, learner: Dual) -> None:

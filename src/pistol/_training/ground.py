@@ -11,6 +11,7 @@ from .._compiled.types import Array, read_only
 from .._data.ordering import Rounds
 from .._learners import Gram, GramRun, Rule
 from .._learners.cells import centred
+from .._learners.forest import Forest
 from .._learners.models import Expansion
 from .._learners.trees import Tree
 from .families import Candidate, Data
@@ -37,10 +38,11 @@ class Ground(NamedTuple):
 
     work: Work
     base: Expansion
-    start: Array  # the base at all rows
+    start: Array  # scores that cells go on from, of all rows
     known: Array  # the share of each row, copies included, that the base was learned from
     order: Rounds  # all rounds, in an order of content
     most: int  # rounds of a cell
+    forest: Forest | None = None  # beside the base
 
     @property
     def rule(self) -> Rule:

@@ -13,7 +13,7 @@ from .._data.origin import OriginScaler
 from .._data.scaling import Scaler
 from .._data.steps import feature_of
 from .._learners import Patchwork
-from .._learners.contributions import whole_of
+from .._learners.contributions import forest_of, whole_of
 from .._learners.gradients import relative_squares
 from .._learners.models import Linear
 from .fitted import Fitted
@@ -22,7 +22,11 @@ LOOKED_AT = 512  # support rows at which gradients are computed
 
 
 def importances(fitted: Fitted, model: Any) -> Array:
-    """Mean squared derivatives with respect to scaled features, added up per column; their sum is 1."""
+    """Mean squared derivatives with respect to scaled features, added up per column; their sum is 1.
+
+    Trees have no derivatives. What takes their place is the variance of what their steps add to f: that
+    of a linear function along a scaled feature would be its squared derivative.
+    """
     squares = _squared_weights(fitted, model) if isinstance(model, Linear) else None
     squares = _squared_slopes(fitted, model) if squares is None else squares
     return squares / max(squares.sum(), 1e-300)
@@ -58,13 +62,23 @@ def _squared_slopes(fitted: Fitted, model: Any) -> Array:
     if not isinstance(model, Patchwork):
         model = replace(model, coef=np.stack([fitted.targets.spread(own) for own in model.coef]))
     some = whole.rows[:: max(1, len(whole.ids) // LOOKED_AT)]
-    _, squares = relative_squares(model, some, np.ones(some.shape[0]))
+    size, squares = relative_squares(model, some, np.ones(some.shape[0]))
     weight = scaler.weight if isinstance(scaler, Weighted) else 1.0
     squares, group = squares * np.square(weight), feature_of(scaler)
     squares = np.where(scaler.varies[group], squares, 0.0)
     even, features = np.ones(some.shape[0]), len(scaler.varies)
     squares = fitted.family.pooled(squares, some, even, scaler)[:features]
+    squares += _squared_steps(model, some, size, features)
     if fitted.columns.plain:
         return squares
     assert fitted.columns.encoder is not None
     return fitted.columns.encoder.layout.by_column(squares)
+
+
+def _squared_steps(model: Any, rows: Any, size: float, features: int) -> Any:
+    """Variances of what a forest adds to f for each feature, divided by size², summed over outputs."""
+    forest = forest_of(model)
+    if forest is None:
+        return 0.0
+    spread = (forest.steps(rows[:]) / size).std(axis=0)
+    return np.square(spread).sum(axis=0)[:features]

@@ -10,9 +10,19 @@ import scipy.sparse as sp
 
 from .._learners import Cells, Finished, Patchwork
 from .._learners.cells import Parts
+from .._learners.forest import Forest, Trees
 from .._learners.trees import Tree
-from .forms import REALS, Many, Numbers, OneOf, Record, Source
-from .saved_learners import COORDINATES, DUAL, EXPANSION, LINEAR, NOT_NEGATIVE, PRIMAL, check_model
+from .forms import REALS, Many, Maybe, Numbers, OneOf, Record, Source
+from .saved_learners import (
+    COORDINATES,
+    DUAL,
+    EXPANSION,
+    JOBS,
+    LINEAR,
+    NOT_NEGATIVE,
+    PRIMAL,
+    check_model,
+)
 
 OWN = ("n", "f", "Q")  # a cell has kernels of its own
 CENTRES = Many(Numbers(("d",), REALS, -1e200, 1e200), low=1)
@@ -42,6 +52,32 @@ TREE = Record(
 )  # fmt: skip
 
 
+def _check_trees(trees: Trees, source: Source) -> None:
+    """Every node leads on to later ones of the same table, so that all rows come to a leaf."""
+    inner = np.flatnonzero(trees.feature >= 0)
+    source.demand(trees.feature.max() < source.sizes["d"], "looks at features that do not exist")
+    child = trees.child[inner]
+    later = (child > inner) & (child + 1 < len(trees.feature))
+    source.demand(later.all(), "has nodes that lead nowhere")
+    source.demand(trees.roots.max() < len(trees.feature), "has trees without a root")
+
+
+NUMBERS_OF_NODES = Numbers(("N",), ("int32",), -1, 2**31 - 2)
+TREES = Record(
+    "trees", Trees,
+    {
+        "roots": Numbers(("T",), ("int32",), 0, 2**31 - 2), "feature": NUMBERS_OF_NODES,
+        "threshold": Numbers(("N",), ("float32",)), "child": NUMBERS_OF_NODES,
+    },
+    check=_check_trees,
+)  # fmt: skip
+FOREST = Record(
+    "forest", Forest,
+    {"trees": TREES, "value": Numbers(("N", "K"), REALS, -1e200, 1e200), "n_jobs": JOBS},
+    own=("N", "T"),
+)  # fmt: skip
+
+
 def _check_counts(parts: Any, each: Any, source: Source) -> None:
     """One of each for every cell."""
     counts = {len(parts.centres), len(each), parts.tree.cells}
@@ -68,7 +104,8 @@ def _check_patchwork(model: Patchwork, source: Source) -> None:
 
 
 PATCHWORK = Record(
-    "patchwork", Patchwork, {"base": MODEL, "parts": Many(PARTS, tuple, low=1)},
+    "patchwork", Patchwork,
+    {"base": MODEL, "parts": Many(PARTS, tuple, low=1), "forest": Maybe(FOREST)},
     check=_check_patchwork,
 )  # fmt: skip
 
@@ -80,7 +117,10 @@ def _check_cells(cells: Cells, source: Source) -> None:
 
 CELLS = Record(
     "cells", Cells,
-    {"tree": TREE, "centres": CENTRES, "learners": Many(LEARNER, low=1), "base": MODEL},
+    {
+        "tree": TREE, "centres": CENTRES, "learners": Many(LEARNER, low=1), "base": MODEL,
+        "forest": Maybe(FOREST),
+    },
     check=_check_cells,
 )  # fmt: skip
 FINISHED = Record(

@@ -1,0 +1,108 @@
+"""Trees that all rows share, beside the base: what many rows tell of few features.
+
+A cell knows its own rows alone, so noise in them does not average out however many cells there are. In
+trees whose nodes all rows pass it does. Each of a few folds of the rows has trees of its own, learned
+from the other folds. So every row has a score by trees that have not seen it: these scores say whether
+trees help, and cells learn what is left by them. All trees together, averaged, predict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._compiled.coordinates import GROWTHS
+from .._compiled.threads import Workers
+from .._compiled.types import Array, read_only
+from .._data.ordering import Rounds, mix
+from .._data.steps import feature_of
+from .._learners import Rule
+from .._learners.forest import Forest
+from .._learners.nodes import Codes, learned_forest
+from .work import Work
+
+FOLDS = 4
+FIRST = 2  # folds that tell whether the others are worth their while
+ENOUGH = 8192  # rounds that the base has not learned, at least
+WIDEST = 1024  # features
+SHARES = (0.25, 0.5, 0.75, 1.0)  # of the trees' scores
+SAMPLE = 4096  # rows whose values are the thresholds of trees
+PART = 2**16  # rows that are scored together
+GAIN = 0.005  # what trees have to bring, relatively
+
+
+class Beside(NamedTuple):
+    """Scores of all rows, and the forest they contain; None where trees do not help."""
+
+    start: Array
+    forest: Forest | None = None
+
+
+def beside_base(
+    work: Work, start: Array, known: Array, order: Rounds, rule: Rule, seed: int, threads: Workers
+) -> Beside:
+    """The base's scores of all rows, with those of a forest where these lower the loss."""
+    new = known[order.rows] < 1.0
+    if not _eligible(work, int(new.sum()), rule):
+        return Beside(start)
+    rounds = Rounds(order.rows[new], order.r[new])
+    features = int(feature_of(work.blank.scaler).max()) + 1
+    codes = Codes.of(work.data.X, features, rounds.rows[:SAMPLE], threads)
+    fold = mix(work.hashes) >> np.uint64(32)
+    fold %= np.uint64(FOLDS)
+    forests: list[Forest] = []
+    share: float | None = None
+    added = np.zeros_like(start)
+    learn = partial(_of_fold, work.data.Y, codes.codes, fold, rounds, start, rule, seed, added)
+    for some in (range(FIRST), range(FIRST, FOLDS)):
+        forests += threads.run([partial(learn, k) for k in some])
+        judged = np.flatnonzero((known < 1.0) & (fold < len(forests)))
+        share = _share(work, judged, start, added, rule)
+        if share is None:
+            return Beside(start)
+    share = share or 0.0
+    forest = replace(Forest.mean(forests).times(share), n_jobs=work.problem.family.n_jobs)
+    added *= share
+    added += start
+    return Beside(added, codes.thresholds(forest))
+
+
+def _eligible(work: Work, rounds: int, rule: Rule) -> bool:
+    """Whether there are rows enough, and their features can be looked at one by one."""
+    X, scaler = work.data.X, work.blank.scaler
+    narrow = not sp.issparse(X) and 0 < feature_of(scaler).max(initial=-1) < WIDEST
+    return narrow and rounds >= ENOUGH and rule.potential in GROWTHS
+
+
+def _of_fold(
+    Y: Array,
+    codes: Array,
+    fold: Array,
+    rounds: Rounds,
+    start: Array,
+    rule: Rule,
+    seed: int,
+    added: Array,
+    k: int,
+) -> Forest:
+    """A forest of the other folds; what it adds to the scores of the rows of this one is set."""
+    others = fold[rounds.rows] != k
+    rows = rounds.rows[others]
+    forest = learned_forest(codes[rows], Y[rows], rounds.r[others], start[rows], rule, (seed, k))
+    for own in np.array_split(np.flatnonzero(fold == k), max(1, len(fold) // PART)):
+        added[own] = forest.decide(codes[own].astype(np.float32))
+    return forest
+
+
+def _share(work: Work, rows: Array, start: Array, added: Array, rule: Rule) -> float | None:
+    """The share of the forests' scores with the least loss on these rows; None if that hardly helps."""
+    weight, V = work.data.weight[rows], read_only(work.data.Y[rows])
+    loss = work.problem.task.held_out_loss(V, weight, rule)
+    without = loss(start[rows])
+    losses = [loss(start[rows] + share * added[rows]) for share in SHARES]
+    best = int(np.argmin(losses))
+    return SHARES[best] if losses[best] < (1.0 - GAIN) * without else None
