@@ -52,8 +52,7 @@ def beside_base(
     rounds = Rounds(order.rows[new], order.r[new])
     features = int(feature_of(work.blank.scaler).max()) + 1
     codes = Codes.of(work.data.X, features, rounds.rows[:SAMPLE], threads)
-    fold = mix(work.hashes) >> np.uint64(32)
-    fold %= np.uint64(FOLDS)
+    fold = fold_of(work.hashes)
     forests: list[Forest] = []
     share: float | None = None
     added = np.zeros_like(start)
@@ -69,6 +68,12 @@ def beside_base(
     added *= share
     added += start
     return Beside(added, codes.thresholds(forest))
+
+
+def fold_of(hashes: Array) -> Array:
+    """The fold of each row: by the coarse half of its content, which copies and other weights share."""
+    half = np.uint64(32)
+    return (mix(hashes >> half) >> half) % np.uint64(FOLDS)
 
 
 def _eligible(work: Work, rounds: int, rule: Rule) -> bool:
