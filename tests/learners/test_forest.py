@@ -15,7 +15,7 @@ from pistol._learners import Cells, Dual, Rule, forest, nodes
 from pistol._learners.contributions import contributions
 from pistol._learners.forest import Forest, Trees
 from pistol._learners.models import mean_model
-from pistol._learners.nodes import LEAST, Codes, Nodes, gradients_at, grown, learned_forest
+from pistol._learners.nodes import LEAST, Codes, Nodes, Told, gradients_at, grown, learned_forest
 from pistol._learners.trees import grow_tree
 from pistol.kernels import get_kernel
 from pistol.losses import LOSSES
@@ -35,6 +35,16 @@ def a_rule(loss="huber"):
     return Rule(LOSSES[loss], "pistol_anytime", 1.0, 8.0, "linear")
 
 
+def told(codes, Y, start=None):
+    start = np.zeros(Y.shape) if start is None else start
+    return Told(codes, Y, start, np.arange(len(Y)), np.ones(len(Y)))
+
+
+def some_trees(codes, S, rng):
+    """Trees along these gradients: those of Huber's loss at scores of zero, if they are at most 1."""
+    return grown(told(codes, -S), a_rule(), rng)
+
+
 def codes_of(Z, sample=None):
     with workers(1) as threads:
         return Codes.of(Z, Z.shape[1], np.arange(Z.shape[0]) if sample is None else sample, threads)
@@ -45,7 +55,7 @@ def a_forest(seed, n=200, d=3, K=1):
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(n, d)).astype(np.float32)
     codes = codes_of(Z)
-    trees = grown(codes.codes, rng.normal(size=(n, K)), rng)
+    trees = some_trees(codes.codes, rng.normal(size=(n, K)), rng)
     coded = Forest(trees, rng.normal(size=(len(trees.feature), K)))
     return coded, codes.thresholds(coded), codes.codes, Z
 
@@ -94,7 +104,7 @@ def test_rows_that_are_made_when_they_are_asked_for_have_the_codes_of_others(mon
 def test_every_leaf_has_rows_enough_and_none_is_lost(seed, n, K):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, rng.integers(1, 30), size=(n, 4)).astype(np.uint8)
-    trees = grown(codes, rng.normal(size=(n, K)), rng)
+    trees = some_trees(codes, rng.normal(size=(n, K)), rng)
     leaves = trees.leaves(codes.astype(np.float32))
     assert (trees.feature[leaves] == -1).all()
     for own in leaves.T:
@@ -107,13 +117,13 @@ def test_a_split_is_where_the_gradients_differ():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 255, size=(400, 3)).astype(np.uint8)
     S = np.where(codes[:, [1]] > 100, 1.0, -1.0)
-    trees = grown(codes, S, rng)
+    trees = some_trees(codes, S, rng)
     looked_at = trees.feature[trees.roots]
     assert (looked_at == 1).mean() > 0.8, "in most trees the first node looks at the right feature"
 
 
 def test_equal_rows_are_not_split():
-    trees = grown(np.full((500, 2), 3, np.uint8), np.ones((500, 1)), np.random.default_rng(0))
+    trees = some_trees(np.full((500, 2), 3, np.uint8), np.ones((500, 1)), np.random.default_rng(0))
     assert_array_equal(trees.feature, np.full(len(trees.roots), -1))
 
 
@@ -121,7 +131,7 @@ def test_a_tree_of_very_wide_rows_looks_at_some_of_the_features(monkeypatch):
     monkeypatch.setattr(nodes, "WIDEST", 2)
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 255, size=(300, 9)).astype(np.uint8)
-    trees = grown(codes, rng.normal(size=(300, 1)), rng)
+    trees = some_trees(codes, rng.normal(size=(300, 1)), rng)
     ends = [*trees.roots[1:], len(trees.feature)]
     for lo, hi in zip(trees.roots, ends, strict=True):
         assert len(set(trees.feature[lo:hi]) - {-1}) <= 2
@@ -205,10 +215,10 @@ def test_every_node_learns_as_a_coordinate_of_the_appendix_does(seed, n):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nodes, "LEAST", 4)
         patch.setattr(nodes, "TOGETHER", 13)
-        trees = grown(codes, Y, rng)
+        given = told(codes, Y, start)
+        trees = grown(given, rule, rng)
         learner = Nodes(trees, rule, 1, codes)
-        P = start.copy()
-        learner.learn(codes, Y, np.ones(n), P)
+        P = np.concatenate(list(learner.learn(given)))
     passed = [np.concatenate(list(walked(trees, z))) for z in codes.astype(np.float32)]
     rows = np.zeros((n, len(trees.feature)))
     for row, own in zip(rows, passed, strict=True):
@@ -235,8 +245,8 @@ def test_noise_averages_out():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 255, size=(4000, 4)).astype(np.uint8)
     truth = np.where((codes[:, [0]] > 100) & (codes[:, [2]] > 50), 1.0, -1.0)
-    Y, start = truth + rng.normal(size=truth.shape), np.zeros(truth.shape)
-    found = learned_forest(codes, Y, np.ones(len(Y)), start, a_rule(), (0,))
+    Y = truth + rng.normal(size=truth.shape)
+    found = learned_forest(told(codes, Y), a_rule(), (0,))
     error = np.abs(found.decide(codes.astype(np.float32)) - truth).mean()
     assert error < 0.3 * np.abs(truth).mean()
 

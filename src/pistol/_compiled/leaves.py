@@ -15,6 +15,8 @@ from numba.np.numpy_support import from_dtype
 from .cache import plain
 from .types import cube, indices, loop, matrix, table
 
+TOGETHER = 8  # rows that are looked up together
+
 small = types.Array(types.int32, 1, "C", readonly=True)
 single = types.Array(types.float32, 1, "C", readonly=True)
 
@@ -24,32 +26,53 @@ def _rows(data: Any) -> Any:
 
 
 @plain(forceinline=True)
-def _next(z, node, feature, threshold, child):
-    """The node below this one that a row comes to."""
-    return child[node] + (1 if z[feature[node]] > threshold[node] else 0)
+def _below(z, node, feature, threshold, child):
+    """The node below this one that a row comes to; a leaf itself."""
+    own = feature[node]
+    below = child[node] + (1 if z[max(own, 0)] > threshold[node] else 0)
+    return below if own >= 0 else node
+
+
+@plain
+def _find_leaves(Z, lo, root, feature, threshold, child, found):
+    """Set the leaves of some rows from number `lo` on, in one tree.
+
+    All of them go one step before any goes the next: a processor does not wait for one node at a time.
+    """
+    found[:] = root
+    moving = True
+    while moving:
+        moving = False
+        for i in range(len(found)):
+            node = found[i]
+            below = _below(Z[lo + i], node, feature, threshold, child)
+            moving |= below != node
+            found[i] = below
 
 
 @loop(lambda data: types.void(_rows(data), small, small, single, small, types.int32[:, ::1]))
 def find_leaves(Z, roots, feature, threshold, child, leaf):
     """Set the leaf of every row in every tree."""
-    for i in range(len(Z)):
+    found = np.empty(TOGETHER, np.int32)
+    for lo in range(0, len(Z), TOGETHER):
+        n = min(TOGETHER, len(Z) - lo)
         for t in range(len(roots)):
-            node = roots[t]
-            while feature[node] >= 0:
-                node = _next(Z[i], node, feature, threshold, child)
-            leaf[i, t] = node
+            _find_leaves(Z, lo, roots[t], feature, threshold, child, found[:n])
+            for i in range(n):
+                leaf[lo + i, t] = found[i]
 
 
 @loop(lambda data: types.void(_rows(data), small, small, single, small, table, matrix))
 def add_values(Z, roots, feature, threshold, child, value, out):
     """Add the values of the leaves that every row comes to."""
+    found = np.empty(TOGETHER, np.int32)
     for t in range(len(roots)):
-        for i in range(len(Z)):
-            node = roots[t]
-            while feature[node] >= 0:
-                node = _next(Z[i], node, feature, threshold, child)
-            for j in range(out.shape[1]):
-                out[i, j] += value[node, j]
+        for lo in range(0, len(Z), TOGETHER):
+            n = min(TOGETHER, len(Z) - lo)
+            _find_leaves(Z, lo, roots[t], feature, threshold, child, found[:n])
+            for i in range(n):
+                for j in range(out.shape[1]):
+                    out[lo + i, j] += value[found[i], j]
 
 
 @loop(lambda data: types.void(_rows(data), small, small, single, small, table, cube))
@@ -59,7 +82,7 @@ def add_steps(Z, roots, feature, threshold, child, value, out):
         for t in range(len(roots)):
             node = roots[t]
             while feature[node] >= 0:
-                below = _next(Z[i], node, feature, threshold, child)
+                below = _below(Z[i], node, feature, threshold, child)
                 for j in range(out.shape[1]):
                     out[i, j, feature[node]] += value[below, j] - value[node, j]
                 node = below

@@ -6,6 +6,7 @@ Appendix A. Its regret holds against any values of the nodes, for trees that are
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -81,28 +82,47 @@ def gradients_at(rule: Rule, Y: Array, P: Array) -> Array:
     return out
 
 
-def grown(codes: Array, S: Array, random: np.random.Generator) -> Trees:
-    """Trees along gradients of shape (rounds, outputs), those of several outputs in random proportions.
+class Told(NamedTuple):
+    """What trees learn from: all rows as codes, with scores to go on from, and rounds of some rows."""
 
-    Thresholds are codes.
+    codes: Array
+    Y: Array
+    start: Array
+    order: Array
+    r: Array
+
+    def at(self, which: Any) -> Told:
+        """Some of the rounds, and their rows alone."""
+        rows = self.order[which]
+        each = np.arange(len(rows))
+        return Told(self.codes[rows], self.Y[rows], self.start[rows], each, self.r[which])
+
+
+def grown(told: Told, rule: Rule, random: np.random.Generator) -> Trees:
+    """Trees along the gradients of rounds, those of several outputs in random proportions.
+
+    Each is grown from some rounds, if there are many. Thresholds are codes.
     """
-    return Trees.joined([_tree(codes, S, random) for _ in range(TREES)])
+    parts, n = [], len(told.order)
+    for _ in range(TREES):
+        own = told.at(random.permutation(n)[:MOST])
+        parts.append(_tree(own.codes, gradients_at(rule, own.Y, own.start), random))
+    return Trees.joined(parts)
 
 
 def _tree(codes: Array, S: Array, random: np.random.Generator) -> Trees:
-    n, d = codes.shape
-    rows, features = random.permutation(n)[:MOST], np.arange(d)
+    (n, d), features = codes.shape, None
     if d > WIDEST:
         features = random.permutation(d)[:WIDEST]
         codes = np.ascontiguousarray(codes[:, features])
     g = S @ (random.normal(size=S.shape[1]) if S.shape[1] > 1 else np.ones(1))
-    feature, code, parent = np.zeros((3, 2 * (len(rows) // LEAST) + 1), np.int32)
-    state = int(random.integers(1, 2**31 - 1))
+    feature, code, parent = np.zeros((3, 2 * (n // LEAST) + 1), np.int32)
+    state, rows = int(random.integers(1, 2**31 - 1)), np.arange(n)
     nodes = grow(read_only(g), read_only(codes), rows, LEAST, state, feature, code, parent)
     feature, code, child = feature[:nodes], code[:nodes], np.full(nodes, -1, np.int32)
     child[parent[1:nodes:2]] = np.arange(1, nodes, 2)
-    inner = feature >= 0
-    feature[inner] = features[feature[inner]]
+    if features is not None:
+        feature[feature >= 0] = features[feature[feature >= 0]]
     return Trees(np.zeros(1, np.int32), feature, code.astype(np.float32), child)
 
 
@@ -120,12 +140,14 @@ class Nodes:
     def _leaves(self, codes: Array) -> Array:
         return self.trees.leaves(codes.astype(np.float32))
 
-    def learn(self, codes: Array, Y: Array, r: Array, P: Array) -> None:
-        """Learn rounds of these sizes, beside scores P, to which what is predicted is added."""
-        for at in chunks(r, TOGETHER):
-            rows = self._passed(codes[at])
-            rounds = Rounds.of(Y[at], np.arange(len(r[at])), r[at])
-            self.learner.learn(rows, rounds, P[at])
+    def learn(self, told: Told) -> Iterator[Array]:
+        """Learn these rounds, one after the other; what was predicted, in parts."""
+        for at in chunks(told.order, TOGETHER):
+            own = told.at(at)
+            P = own.start.copy()
+            rounds = Rounds.of(own.Y, own.order, own.r)
+            self.learner.learn(self._passed(own.codes), rounds, P)
+            yield P
 
     def _passed(self, codes: Array) -> Rows:
         """The nodes that rows pass, as entries of sparse rows."""
@@ -154,16 +176,15 @@ def _depth(parent: Array) -> Array:
     return depth
 
 
-def learned_forest(
-    codes: Array, Y: Array, r: Array, P: Array, rule: Rule, seed: tuple[int, ...]
-) -> Forest:
-    """Trees along the gradients at scores P, and one pass over these rounds for their nodes.
+def learned_forest(told: Told, rule: Rule, seed: tuple[int, ...]) -> Forest:
+    """Trees along the gradients of rounds, and one pass over these rounds for their nodes.
 
     Thresholds are codes.
     """
-    random = np.random.default_rng(seed)
-    trees = grown(codes, gradients_at(rule, Y, P), random)
-    nodes = Nodes(trees, rule, Y.shape[1], codes[:BLOCK])
-    order = random.permutation(len(r))
-    nodes.learn(codes[order], Y[order], r[order], P[order])
+    random, n = np.random.default_rng(seed), len(told.order)
+    trees = grown(told, rule, random)
+    nodes = Nodes(trees, rule, told.Y.shape[1], told.at(slice(BLOCK)).codes)
+    mixed = random.permutation(n)
+    for _ in nodes.learn(told._replace(order=told.order[mixed], r=told.r[mixed])):
+        pass
     return nodes.forest()

@@ -22,7 +22,7 @@ from .._data.ordering import Rounds, mix
 from .._data.steps import feature_of
 from .._learners import Rule
 from .._learners.forest import Forest
-from .._learners.nodes import Codes, learned_forest
+from .._learners.nodes import Codes, Told, learned_forest
 from .work import Work
 
 FOLDS = 4
@@ -31,7 +31,7 @@ ENOUGH = 8192  # rounds that the base has not learned, at least
 WIDEST = 1024  # features
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the trees' scores
 SAMPLE = 4096  # rows whose values are the thresholds of trees
-PART = 2**16  # rows that are scored together
+PART = 2**13  # rows that are scored together
 GAIN = 0.005  # what trees have to bring, relatively
 
 
@@ -56,7 +56,8 @@ def beside_base(
     forests: list[Forest] = []
     share: float | None = None
     added = np.zeros_like(start)
-    learn = partial(_of_fold, work.data.Y, codes.codes, fold, rounds, start, rule, seed, added)
+    told = Told(codes.codes, work.data.Y, start, *rounds)
+    learn = partial(_of_fold, told, fold, rule, seed, added)
     for some in (range(FIRST), range(FIRST, FOLDS)):
         forests += threads.run([partial(learn, k) for k in some])
         judged = np.flatnonzero((known < 1.0) & (fold < len(forests)))
@@ -83,23 +84,15 @@ def _eligible(work: Work, rounds: int, rule: Rule) -> bool:
     return narrow and rounds >= ENOUGH and rule.potential in GROWTHS
 
 
-def _of_fold(
-    Y: Array,
-    codes: Array,
-    fold: Array,
-    rounds: Rounds,
-    start: Array,
-    rule: Rule,
-    seed: int,
-    added: Array,
-    k: int,
-) -> Forest:
+def _of_fold(told: Told, fold: Array, rule: Rule, seed: int, added: Array, k: int) -> Forest:
     """A forest of the other folds; what it adds to the scores of the rows of this one is set."""
-    others = fold[rounds.rows] != k
-    rows = rounds.rows[others]
-    forest = learned_forest(codes[rows], Y[rows], rounds.r[others], start[rows], rule, (seed, k))
-    for own in np.array_split(np.flatnonzero(fold == k), max(1, len(fold) // PART)):
-        added[own] = forest.decide(codes[own].astype(np.float32))
+    others = fold[told.order] != k
+    some = told._replace(order=told.order[others], r=told.r[others])
+    forest = learned_forest(some, rule, (seed, k))
+    own = np.flatnonzero(fold == k)
+    for lo in range(0, len(own), PART):
+        at = own[lo : lo + PART]
+        added[at] = forest.decide(told.codes[at].astype(np.float32))
     return forest
 
 
