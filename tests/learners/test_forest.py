@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -148,6 +149,15 @@ def test_a_forest_is_the_sum_of_the_leaves_of_its_trees(seed, K):
     for z, score in zip(Z[:20], found, strict=False):
         expected = sum(scaled.value[passed[-1]] for passed in walked(scaled.trees, z))
         assert_allclose(score, expected, rtol=1e-12)
+
+
+@given(seed=seeds)
+def test_sparse_rows_are_like_dense_ones(seed):
+    _, scaled, _, Z = a_forest(seed)
+    Z = np.where(np.abs(Z) < 1, 0, Z)
+    for layout in (sp.csr_array, sp.csr_matrix):
+        assert_array_equal(codes_of(layout(Z)).codes, codes_of(Z).codes)
+        assert_array_equal(scaled.decide(layout(Z)), scaled.decide(Z))
 
 
 @given(seed=seeds, K=outputs)

@@ -4,18 +4,25 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import pistol
 from pistol import PistolClassifier, PistolRegressor
 from pistol._compiled.threads import workers
+from pistol._estimators import base
 from pistol._training import cells as _cells
-from pistol._training import forest
+from pistol._training import forest, spread_cells, spread_choice
+from pistol._training.families import Data
+from pistol._training.fitted import Counts
 from pistol._training.forms import FormError, Source, Written
 from pistol._training.kernel_family import KernelFamily
-from pistol._training.plan import Limits
+from pistol._training.plan import Limits, make_plan
 from pistol._training.saved_cells import FOREST
+from pistol._training.spread_choice import begin_choice, settled
+
+base_train = base.train
 
 SMALL = Limits(few=300, sample=150, cell=200, base=200)
 N = 1500
@@ -77,12 +84,28 @@ def test_there_is_none_where_it_does_not_lower_the_loss(name, monkeypatch):
     assert forest_of(clone(MAKERS[name]).fit(*table(name))) is None
 
 
-def test_there_is_none_for_few_rows_sparse_rows_and_rows_in_one_pass():
+def test_there_is_none_for_few_rows_many_features_and_rows_in_one_pass(monkeypatch):
     X, y = table("targets")
     few = PistolRegressor(random_state=0, metric=False).fit(X[:600], y[:600])
     assert forest_of(few) is None
-    sparse = PistolRegressor(random_state=0, orders=None).fit(X, y)
-    assert not hasattr(sparse.fitted_.learners[0], "forest")
+    stream = PistolRegressor(random_state=0, orders=None).fit(X, y)
+    assert not hasattr(stream.fitted_.learners[0], "forest")
+    monkeypatch.setattr(forest, "WIDEST", 4)
+    assert forest_of(clone(MAKERS["targets"]).fit(X, y)) is None
+
+
+@every
+def test_rows_that_stay_sparse_have_a_forest_too(name, monkeypatch):
+    monkeypatch.setattr("pistol._data.scaling.DENSE", 0)
+    X, y = table(name)
+    X = np.where(np.abs(X) < 0.2, 0.0, X)
+    model = clone(MAKERS[name]).fit(sp.csr_array(X), y)
+    assert sp.issparse(model.fitted_.learners[0].base.rows)
+    assert forest_of(model) is not None
+    assert_allclose(score_of(model, sp.csr_array(X)), score_of(model, X), rtol=1e-5, atol=1e-5)
+    found = model.explain(X[:5])
+    total = found.contributions.sum(axis=-1) + found.baseline
+    assert_allclose(total, score_of(model, X[:5]), rtol=1e-5, atol=1e-5)
 
 
 @pytest.fixture
@@ -215,3 +238,30 @@ def test_what_is_interrupted_leaves_the_model_as_it_was(fitted, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert_array_equal(model.predict(X), before)
+
+
+@every
+def test_a_sample_chooses_a_forest_for_several_machines(name, monkeypatch):
+    """Rows of the sample have the scores of trees that have not seen them; others those of all."""
+    given = []
+    monkeypatch.setattr(base, "train", lambda *args: given.append(args) or base_train(*args))
+    clone(MAKERS[name]).fit(*table(name))
+    block, problem, setup, _ = given[0]
+    plan = make_plan(N, "auto", "auto", SMALL, block.X.shape[1], block.Y.shape[1])
+    some = Data(block.X[:1000], block.Y[:1000], block.weight[:1000], block.ids[:1000])
+    told = []
+    monkeypatch.setattr(
+        spread_choice,
+        "beside_base",
+        lambda *args: told.append(forest.beside_base(*args)) or told[-1],
+    )
+    start = begin_choice(some, problem, setup, plan, Counts(N, N, 1.0), float(N), None)
+    shared = settled(start)
+    groups = spread_cells.split(shared, block)[0]
+    ids = np.concatenate([rows.data.ids for rows in groups.values()])
+    found = np.concatenate([rows.start for rows in groups.values()])[np.argsort(ids)]
+    assert shared.forest is told[0].forest is not None
+    assert_allclose(found[:1000], told[0].start, rtol=1e-6, atol=1e-6)
+    Z = spread_choice.compact(shared.blank, block.X[1000:])
+    expected = shared.base.decide(Z) + shared.forest.decide(Z)
+    assert_allclose(found[1000:], expected, rtol=1e-6, atol=1e-6)

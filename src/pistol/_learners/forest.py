@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._compiled.leaves import add_steps, add_values, find_leaves
 from .._compiled.threads import workers
@@ -31,15 +32,15 @@ class Trees(NamedTuple):
     threshold: Array
     child: Array
 
-    def leaves(self, Z: Array) -> Array:
+    def leaves(self, Z: Any) -> Array:
         """The leaf of every row in every tree."""
-        leaf = np.empty((len(Z), len(self.roots)), np.int32)
+        leaf = np.empty((Z.shape[0], len(self.roots)), np.int32)
         find_leaves(*self.looked_up(Z), leaf)
         return leaf
 
-    def looked_up(self, Z: Array) -> tuple[Array, ...]:
+    def looked_up(self, Z: Any) -> tuple[Array, ...]:
         """Rows and nodes, as the loops take them."""
-        return tuple(read_only(np.ascontiguousarray(part)) for part in (Z, *self))
+        return tuple(read_only(part) for part in (dense(Z), *self))
 
     def parents(self) -> Array:
         """The node above each node; -1 for the first ones."""
@@ -58,6 +59,11 @@ class Trees(NamedTuple):
         return Trees(*(np.concatenate(part) for part in zip(*moved, strict=True)))
 
 
+def dense(Z: Any) -> Array:
+    """A few rows without holes between their values."""
+    return Z.toarray() if sp.issparse(Z) else np.ascontiguousarray(Z)
+
+
 @dataclass(frozen=True, eq=False)
 class Forest:
     """f(x) = the sum over trees of the value of the leaf that x comes to.
@@ -69,24 +75,24 @@ class Forest:
     value: Array  # of shape (nodes, outputs)
     n_jobs: int | None = None
 
-    def decide(self, Z: Array) -> Array:
+    def decide(self, Z: Any) -> Array:
         """Scores of shape (rows, outputs)."""
-        out = np.zeros((len(Z), self.value.shape[1]))
-        few = len(Z) * len(self.trees.roots) <= LITTLE
+        out = np.zeros((Z.shape[0], self.value.shape[1]))
+        few = len(out) * len(self.trees.roots) <= LITTLE
         with workers(1 if few else self.n_jobs) as threads:
             threads.run([partial(self._add, Z[at], out[at]) for at in chunks(out, BLOCK)])
         return out
 
-    def _add(self, Z: Array, out: Array) -> None:
+    def _add(self, Z: Any, out: Array) -> None:
         add_values(*self.trees.looked_up(Z), read_only(self.value), out)
 
-    def steps(self, Z: Array) -> Array:
+    def steps(self, Z: Any) -> Array:
         """How much of each score is due to each feature, of shape (rows, outputs, features).
 
         A step from one node to the next is due to the feature that the node looks at. What remains is
         the value of the roots, the same for all rows.
         """
-        out = np.zeros((len(Z), self.value.shape[1], Z.shape[1]))
+        out = np.zeros((Z.shape[0], self.value.shape[1], Z.shape[1]))
         add_steps(*self.trees.looked_up(Z), read_only(self.value), out)
         return out
 

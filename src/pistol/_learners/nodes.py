@@ -18,7 +18,7 @@ from .._compiled.leaves import climb
 from .._compiled.threads import Workers
 from .._compiled.types import Array, Rounds, Rows, read_only
 from .coordinates import Coordinates
-from .forest import BLOCK, Forest, Trees
+from .forest import BLOCK, Forest, Trees, dense
 from .rule import Rule, chunks
 
 TREES = 15
@@ -38,7 +38,7 @@ class Codes(NamedTuple):
     @classmethod
     def of(cls, Z: Any, features: int, sample: Array, threads: Workers) -> Codes:
         """The first so many features of rows, with edges between values of a sample."""
-        edges = read_only(_edges(Z[sample][:, :features]))
+        edges = read_only(_edges(dense(Z[sample])[:, :features]))
         codes = np.empty((Z.shape[0], features), np.uint8)
         threads.run([partial(_set, codes[at], edges, Z, at) for at in chunks(codes, BLOCK)])
         return cls(edges, read_only(codes))
@@ -52,7 +52,7 @@ class Codes(NamedTuple):
 
 
 def _set(codes: Array, edges: Array, Z: Any, at: slice) -> None:
-    encode(read_only(np.ascontiguousarray(Z[at], np.float32)), edges, codes)
+    encode(read_only(dense(Z[at]).astype(np.float32, copy=False)), edges, codes)
 
 
 def _edges(Z: Array) -> Array:

@@ -13,7 +13,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._compiled.coordinates import GROWTHS
 from .._compiled.threads import Workers
@@ -78,9 +77,8 @@ def fold_of(hashes: Array) -> Array:
 
 
 def _eligible(work: Work, rounds: int, rule: Rule) -> bool:
-    """Whether there are rows enough, and their features can be looked at one by one."""
-    X, scaler = work.data.X, work.blank.scaler
-    narrow = not sp.issparse(X) and 0 < feature_of(scaler).max(initial=-1) < WIDEST
+    """Whether there are rows enough, and not too many features to look at."""
+    narrow = -1 < feature_of(work.blank.scaler).max(initial=-1) < WIDEST
     return narrow and rounds >= ENOUGH and rule.potential in GROWTHS
 
 

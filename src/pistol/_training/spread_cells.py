@@ -54,7 +54,8 @@ def split(shared: Shared, data: Data) -> list[dict[int, Rows]]:
     blank = shared.blank
     Z = compact(blank, data.X)
     data = data._replace(X=Z, Y=blank.targets.transform(data.Y), weight=np.array(data.weight))
-    rows = Rows(data, shared.base.decide(Z), shared.learned.of(fingerprints(Z, data.Y)))
+    prints = fingerprints(Z, data.Y)
+    rows = Rows(data, shared.start(Z, prints), shared.learned.of(prints))
     return [{group: _some(rows, at) for group, at in members(top, Z)} for top in shared.tops]
 
 
@@ -151,7 +152,7 @@ def assembled(shared: Shared, chosen: Chosen, grown: Sequence[Sequence[Grown]]) 
         own = [learner for group in groups for learner in group.learners]
         for learner in own:
             learner.rule = shared.rule
-        learners.append(Cells(tree, centres, own, shared.base))
+        learners.append(Cells(tree, centres, own, shared.base, shared.forest))
     return replace(
         shared.blank,
         learners=learners,

@@ -1,8 +1,8 @@
 """What a sample of rows on several machines chooses for all of them.
 
 The choice has two steps. `begin_choice` scales the sample. `settled` runs the races on some of its
-rows, learns the base from more of them, and divides space into groups of cells. Each step is a function
-of its arguments alone.
+rows, learns the base from more of them and trees beside it from the others, and divides space into
+groups of cells. Each step is a function of its arguments alone.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import numpy as np
 
 from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
-from .._data.ordering import as_given, fingerprints, shuffled
+from .._data.ordering import as_given, fingerprints, learned_share, shuffled
 from .._learners import Rule
+from .._learners.cells import beside
+from .._learners.forest import Forest
 from .._learners.models import Expansion
 from .._learners.trees import Tree, grow_tree
 from .batch import race_on_sample, scaled_work
 from .cells import learn_base
 from .families import Data
 from .fitted import Counts, Fitted
+from .forest import beside_base
 from .plan import Plan
 from .work import Problem, Setup, Work
 
@@ -56,6 +59,19 @@ class Known(NamedTuple):
         return np.where(self.prints[at] == prints, self.learned[at], 0.0)
 
 
+class Scored(NamedTuple):
+    """Rows of the sample, by fingerprints in order, and scores by trees that have not seen them."""
+
+    prints: Array
+    scores: Array
+
+    def put(self, prints: Array, scores: Array) -> None:
+        """Set the scores of rows like these, among others."""
+        at = np.minimum(np.searchsorted(self.prints, prints), len(self.prints) - 1)
+        same = self.prints[at] == prints
+        scores[same] = self.scores[at[same]]
+
+
 class Shared(NamedTuple):
     """What a sample has chosen for all rows."""
 
@@ -67,6 +83,15 @@ class Shared(NamedTuple):
     seed: int
     tops: list[Tree]  # one per tree; their cells are the groups
     learned: Known  # the rows that the base has learned
+    forest: Forest | None = None
+    scored: Scored | None = None  # where there is a forest
+
+    def start(self, Z: Any, prints: Array) -> Array:
+        """Scores that cells go on from, of rows with these fingerprints."""
+        scores = beside(self.base, self.forest, Z)
+        if self.scored is not None:
+            self.scored.put(prints, scores)
+        return scores
 
 
 def groups_of(rounds: float, cell: int) -> int:
@@ -95,8 +120,12 @@ def settled(start: Start) -> Shared:
     seed, blank = work.seed(), work.blank
     with workers(work.problem.family.n_jobs) as threads, one_blas_thread():
         passes = chosen.fitted.passes
-        base = learn_base(work, chosen.number, passes, plan, seed, threads).model
-    order = shuffled(work.hashes, work.rounds, 0).rows
+        base = learn_base(work, chosen.number, passes, plan, seed, threads)
+        known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
+        rounds = shuffled(work.hashes, work.rounds, 0)
+        scores, rule = base.decide(work.data.X, work.hashes), _rule(work)
+        told = beside_base(work, scores, known, rounds, rule, seed, threads)
+    order = rounds.rows
     most = max(1, len(order) // groups_of(blank.counts.rounds, plan.cell))
     random = [np.random.default_rng((seed, t)) for t in range(plan.orders or 1)]
     tops = [grow_tree(work.data.X, most, each, order) for each in random]
@@ -104,7 +133,16 @@ def settled(start: Start) -> Shared:
     some = compact(blank, start.X[rows]), read_only(work.data.Y[rows])
     learned = Known.counted(fingerprints(*some), weight)
     rule = work.problem.rule(start.weight, work.size)
-    return Shared(blank, base, rule, plan, work.size, seed, tops, learned)
+    shared = Shared(blank, base.model, rule, plan, work.size, seed, tops, learned)
+    if told.forest is None:
+        return shared
+    prints = fingerprints(compact(blank, start.X), work.data.Y)
+    prints, first = np.unique(prints, return_index=True)
+    return shared._replace(forest=told.forest, scored=Scored(prints, told.start[first]))
+
+
+def _rule(work: Work) -> Rule:
+    return work.problem.rule(float(work.data.weight.sum()), work.size)
 
 
 def compact(blank: Fitted, X: Any) -> Any:
