@@ -37,7 +37,7 @@ every = pytest.mark.parametrize("name", MAKERS)
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(KernelFamily, "limits", SMALL)
-    monkeypatch.setattr(forest, "ENOUGH", 500)
+    monkeypatch.setattr(forest, "ENOUGH", 300)
 
 
 def table(name, n=N, seed=0):
@@ -54,7 +54,7 @@ def table(name, n=N, seed=0):
 def fitted():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(KernelFamily, "limits", SMALL)
-        patch.setattr(forest, "ENOUGH", 500)
+        patch.setattr(forest, "ENOUGH", 300)
         return {name: clone(each).fit(*table(name)) for name, each in MAKERS.items()}
 
 
@@ -86,7 +86,7 @@ def test_there_is_none_where_it_does_not_lower_the_loss(name, monkeypatch):
 
 def test_there_is_none_for_few_rows_many_features_and_rows_in_one_pass(monkeypatch):
     X, y = table("targets")
-    few = PistolRegressor(random_state=0, metric=False).fit(X[:600], y[:600])
+    few = PistolRegressor(random_state=0, metric=False).fit(X[:450], y[:450])
     assert forest_of(few) is None
     stream = PistolRegressor(random_state=0, orders=None).fit(X, y)
     assert not hasattr(stream.fitted_.learners[0], "forest")

@@ -99,10 +99,11 @@ class PistolClassifier(Classifier, Estimator):
         The model's expansion: numbers of its rows, the rows, their coefficients (one row per
         output), how many.
     kernel_weights_ : dict of str to float
-        What each kernel contributes to the model: shares that sum to 1.
+        What each kernel contributes to the model, and trees of many rows: shares that sum to 1.
     feature_importances_ : array of shape (n_features_in_,)
         How much the model depends on each feature, for the kernel "auto": mean squares of its
-        derivatives with respect to the scaled features. They sum to 1.
+        derivatives with respect to the scaled features, and the variance of what trees of many rows
+        add for a feature. They sum to 1.
     passes_ : int
         How many times the rows were learned.
     t_ : float
@@ -273,10 +274,11 @@ class PistolRegressor(Regressor, Estimator):
         The model's expansion: numbers of its rows, the rows, their coefficients (one row per
         output), how many.
     kernel_weights_ : dict of str to float
-        What each kernel contributes to the model: shares that sum to 1.
+        What each kernel contributes to the model, and trees of many rows: shares that sum to 1.
     feature_importances_ : array of shape (n_features_in_,)
         How much the model depends on each feature, for the kernel "auto": mean squares of its
-        derivatives with respect to the scaled features. They sum to 1.
+        derivatives with respect to the scaled features, and the variance of what trees of many rows
+        add for a feature. They sum to 1.
     passes_ : int
         How many times the rows were learned.
     t_ : float

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from .work import Work
 
 FOLDS = 4
 FIRST = 2  # folds that tell whether the others are worth their while
-ENOUGH = 8192  # rounds that the base has not learned, at least
+ENOUGH = 6144  # rounds that the base has not learned, at least, with one output; √K times with K
 WIDEST = 1024  # features
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the trees' scores
 SAMPLE = 4096  # rows whose values are the thresholds of trees
@@ -79,7 +80,8 @@ def fold_of(hashes: Array) -> Array:
 def _eligible(work: Work, rounds: int, rule: Rule) -> bool:
     """Whether there are rows enough, and not too many features to look at."""
     narrow = -1 < feature_of(work.blank.scaler).max(initial=-1) < WIDEST
-    return narrow and rounds >= ENOUGH and rule.potential in GROWTHS
+    enough = rounds >= ENOUGH * sqrt(work.data.Y.shape[1])
+    return narrow and enough and rule.potential in GROWTHS
 
 
 def _of_fold(told: Told, fold: Array, rule: Rule, seed: int, added: Array, k: int) -> Forest:
