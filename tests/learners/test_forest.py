@@ -16,7 +16,15 @@ from pistol._learners import Cells, Dual, Rule, forest, nodes
 from pistol._learners.contributions import contributions
 from pistol._learners.forest import Forest, Trees
 from pistol._learners.models import mean_model
-from pistol._learners.nodes import LEAST, Codes, Nodes, Told, gradients_at, grown, learned_forest
+from pistol._learners.nodes import (
+    LEAST,
+    Codes,
+    Nodes,
+    TreeData,
+    gradients_at,
+    grown,
+    learned_forest,
+)
 from pistol._learners.trees import grow_tree
 from pistol.kernels import get_kernel
 from pistol.losses import LOSSES
@@ -36,14 +44,14 @@ def a_rule(loss="huber"):
     return Rule(LOSSES[loss], "pistol_anytime", 1.0, 8.0, "linear")
 
 
-def told(codes, Y, start=None):
+def data_of(codes, Y, start=None):
     start = np.zeros(Y.shape) if start is None else start
-    return Told(codes, Y, start, np.arange(len(Y)), np.ones(len(Y)))
+    return TreeData(codes, Y, start, np.arange(len(Y)), np.ones(len(Y)))
 
 
 def some_trees(codes, S, rng):
     """Trees along these gradients: those of Huber's loss at scores of zero, if they are at most 1."""
-    return grown(told(codes, -S), a_rule(), rng)
+    return grown(data_of(codes, -S), a_rule(), rng)
 
 
 def codes_of(Z, sample=None):
@@ -225,7 +233,7 @@ def test_every_node_learns_as_a_coordinate_of_the_appendix_does(seed, n):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nodes, "LEAST", 4)
         patch.setattr(nodes, "TOGETHER", 13)
-        given = told(codes, Y, start)
+        given = data_of(codes, Y, start)
         trees = grown(given, rule, rng)
         learner = Nodes(trees, rule, 1, codes)
         P = np.concatenate(list(learner.learn(given)))
@@ -256,7 +264,7 @@ def test_noise_averages_out():
     codes = rng.integers(0, 255, size=(4000, 4)).astype(np.uint8)
     truth = np.where((codes[:, [0]] > 100) & (codes[:, [2]] > 50), 1.0, -1.0)
     Y = truth + rng.normal(size=truth.shape)
-    found = learned_forest(told(codes, Y), a_rule(), (0,))
+    found = learned_forest(data_of(codes, Y), a_rule(), (0,))
     error = np.abs(found.decide(codes.astype(np.float32)) - truth).mean()
     assert error < 0.3 * np.abs(truth).mean()
 

@@ -82,7 +82,7 @@ def gradients_at(rule: Rule, Y: Array, P: Array) -> Array:
     return out
 
 
-class Told(NamedTuple):
+class TreeData(NamedTuple):
     """What trees learn from: all rows as codes, with scores to go on from, and rounds of some rows."""
 
     codes: Array
@@ -91,21 +91,21 @@ class Told(NamedTuple):
     order: Array
     r: Array
 
-    def at(self, which: Any) -> Told:
+    def at(self, which: Any) -> TreeData:
         """Some of the rounds, and their rows alone."""
         rows = self.order[which]
         each = np.arange(len(rows))
-        return Told(self.codes[rows], self.Y[rows], self.start[rows], each, self.r[which])
+        return TreeData(self.codes[rows], self.Y[rows], self.start[rows], each, self.r[which])
 
 
-def grown(told: Told, rule: Rule, random: np.random.Generator) -> Trees:
+def grown(data: TreeData, rule: Rule, random: np.random.Generator) -> Trees:
     """Trees along the gradients of rounds, those of several outputs in random proportions.
 
     Each is grown from some rounds, if there are many. Thresholds are codes.
     """
-    parts, n = [], len(told.order)
+    parts, n = [], len(data.order)
     for _ in range(TREES):
-        own = told.at(random.permutation(n)[:MOST])
+        own = data.at(random.permutation(n)[:MOST])
         parts.append(_tree(own.codes, gradients_at(rule, own.Y, own.start), random))
     return Trees.joined(parts)
 
@@ -140,10 +140,10 @@ class Nodes:
     def _leaves(self, codes: Array) -> Array:
         return self.trees.leaves(codes.astype(np.float32))
 
-    def learn(self, told: Told) -> Iterator[Array]:
+    def learn(self, data: TreeData) -> Iterator[Array]:
         """Learn these rounds, one after the other; what was predicted, in parts."""
-        for at in chunks(told.order, TOGETHER):
-            own = told.at(at)
+        for at in chunks(data.order, TOGETHER):
+            own = data.at(at)
             P = own.start.copy()
             rounds = Rounds.of(own.Y, own.order, own.r)
             self.learner.learn(self._passed(own.codes), rounds, P)
@@ -176,15 +176,15 @@ def _depth(parent: Array) -> Array:
     return depth
 
 
-def learned_forest(told: Told, rule: Rule, seed: tuple[int, ...]) -> Forest:
+def learned_forest(data: TreeData, rule: Rule, seed: tuple[int, ...]) -> Forest:
     """Trees along the gradients of rounds, and one pass over these rounds for their nodes.
 
     Thresholds are codes.
     """
-    random, n = np.random.default_rng(seed), len(told.order)
-    trees = grown(told, rule, random)
-    nodes = Nodes(trees, rule, told.Y.shape[1], told.at(slice(BLOCK)).codes)
+    random, n = np.random.default_rng(seed), len(data.order)
+    trees = grown(data, rule, random)
+    nodes = Nodes(trees, rule, data.Y.shape[1], data.at(slice(BLOCK)).codes)
     mixed = random.permutation(n)
-    for _ in nodes.learn(told._replace(order=told.order[mixed], r=told.r[mixed])):
+    for _ in nodes.learn(data._replace(order=data.order[mixed], r=data.r[mixed])):
         pass
     return nodes.forest()

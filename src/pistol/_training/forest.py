@@ -22,7 +22,7 @@ from .._data.ordering import Rounds, mix
 from .._data.steps import feature_of
 from .._learners import Rule
 from .._learners.forest import Forest
-from .._learners.nodes import Codes, Told, learned_forest
+from .._learners.nodes import Codes, TreeData, learned_forest
 from .work import Work
 
 FOLDS = 4
@@ -32,7 +32,7 @@ WIDEST = 1024  # features
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the trees' scores
 SAMPLE = 4096  # rows whose values are the thresholds of trees
 PART = 2**13  # rows that are scored together
-GAIN = 0.005  # what trees have to bring, relatively
+GAIN = 0.002  # what trees have to bring, relatively
 
 
 class Beside(NamedTuple):
@@ -54,17 +54,16 @@ def beside_base(
     codes = Codes.of(work.data.X, features, rounds.rows[:SAMPLE], threads)
     fold = fold_of(work.hashes)
     forests: list[Forest] = []
-    share: float | None = None
+    share = 0.0
     added = np.zeros_like(start)
-    told = Told(codes.codes, work.data.Y, start, *rounds)
-    learn = partial(_of_fold, told, fold, rule, seed, added)
+    data = TreeData(codes.codes, work.data.Y, start, *rounds)
+    learn = partial(_of_fold, data, fold, rule, seed, added)
     for some in (range(FIRST), range(FIRST, FOLDS)):
         forests += threads.run([partial(learn, k) for k in some])
         judged = np.flatnonzero((known < 1.0) & (fold < len(forests)))
         share = _share(work, judged, start, added, rule)
-        if share is None:
+        if not share:
             return Beside(start)
-    share = share or 0.0
     forest = replace(Forest.mean(forests).times(share), n_jobs=work.problem.family.n_jobs)
     added *= share
     added += start
@@ -84,23 +83,23 @@ def _eligible(work: Work, rounds: int, rule: Rule) -> bool:
     return narrow and enough and rule.potential in GROWTHS
 
 
-def _of_fold(told: Told, fold: Array, rule: Rule, seed: int, added: Array, k: int) -> Forest:
+def _of_fold(data: TreeData, fold: Array, rule: Rule, seed: int, added: Array, k: int) -> Forest:
     """A forest of the other folds; what it adds to the scores of the rows of this one is set."""
-    others = fold[told.order] != k
-    some = told._replace(order=told.order[others], r=told.r[others])
+    others = fold[data.order] != k
+    some = data._replace(order=data.order[others], r=data.r[others])
     forest = learned_forest(some, rule, (seed, k))
     own = np.flatnonzero(fold == k)
     for lo in range(0, len(own), PART):
         at = own[lo : lo + PART]
-        added[at] = forest.decide(told.codes[at].astype(np.float32))
+        added[at] = forest.decide(data.codes[at].astype(np.float32))
     return forest
 
 
-def _share(work: Work, rows: Array, start: Array, added: Array, rule: Rule) -> float | None:
-    """The share of the forests' scores with the least loss on these rows; None if that hardly helps."""
+def _share(work: Work, rows: Array, start: Array, added: Array, rule: Rule) -> float:
+    """The share of the forests' scores with the least loss on these rows; 0 if that hardly helps."""
     weight, V = work.data.weight[rows], read_only(work.data.Y[rows])
     loss = work.problem.task.held_out_loss(V, weight, rule)
     without = loss(start[rows])
     losses = [loss(start[rows] + share * added[rows]) for share in SHARES]
     best = int(np.argmin(losses))
-    return SHARES[best] if losses[best] < (1.0 - GAIN) * without else None
+    return SHARES[best] if losses[best] < without - GAIN * abs(without) else 0.0

@@ -124,7 +124,7 @@ def settled(start: Start) -> Shared:
         known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
         rounds = shuffled(work.hashes, work.rounds, 0)
         scores, rule = base.decide(work.data.X, work.hashes), _rule(work)
-        told = beside_base(work, scores, known, rounds, rule, seed, threads)
+        found = beside_base(work, scores, known, rounds, rule, seed, threads)
     order = rounds.rows
     most = max(1, len(order) // groups_of(blank.counts.rounds, plan.cell))
     random = [np.random.default_rng((seed, t)) for t in range(plan.orders or 1)]
@@ -134,11 +134,11 @@ def settled(start: Start) -> Shared:
     learned = Known.counted(fingerprints(*some), weight)
     rule = work.problem.rule(start.weight, work.size)
     shared = Shared(blank, base.model, rule, plan, work.size, seed, tops, learned)
-    if told.forest is None:
+    if found.forest is None:
         return shared
     prints = fingerprints(compact(blank, start.X), work.data.Y)
     prints, first = np.unique(prints, return_index=True)
-    return shared._replace(forest=told.forest, scored=Scored(prints, told.start[first]))
+    return shared._replace(forest=found.forest, scored=Scored(prints, found.start[first]))
 
 
 def _rule(work: Work) -> Rule:
