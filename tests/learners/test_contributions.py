@@ -107,3 +107,10 @@ def test_a_function_without_support_rows_has_no_gradient():
         )
         assert not parts.any()
         assert not start.any()
+
+
+def test_a_model_without_support_rows_has_no_terms():
+    nothing = expansion(0, SUMS[2].kernels(2.0 * D, D), rows(0, 0))
+    for found in terms(nothing, rows(1, 4)):
+        assert found.ids.shape == (0,)
+        assert found.values.shape == (OUTPUTS, 0)

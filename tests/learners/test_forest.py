@@ -82,7 +82,9 @@ def walked(trees, z):
 
 @given(Z=tables)
 def test_a_code_is_at_most_another_where_the_value_is_at_most_the_edge(Z):
-    edges, codes = codes_of(Z)
+    edges, codes, keys = codes_of(Z)
+    same = (codes[:, None] == codes[None]).all(axis=2)
+    assert_array_equal(keys[:, None] == keys[None], same, "and rows of the same codes have one key")
     for j, own in enumerate(edges):
         for code in range(np.isfinite(own).sum()):
             assert_array_equal(codes[:, j] <= code, Z[:, j] <= own[code])
@@ -137,7 +139,7 @@ def test_equal_rows_are_not_split():
 
 
 def test_a_tree_of_very_wide_rows_looks_at_some_of_the_features(monkeypatch):
-    monkeypatch.setattr(nodes, "WIDEST", 2)
+    monkeypatch.setattr(nodes, "FEATURES", 2)
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 255, size=(300, 9)).astype(np.uint8)
     trees = some_trees(codes, rng.normal(size=(300, 1)), rng)
@@ -196,6 +198,13 @@ def test_rows_are_decided_in_parts(n, monkeypatch):
     monkeypatch.setattr(forest, "LITTLE", 0)
     assert_array_equal(one.decide(Z[:n]), whole)
     assert_array_equal(one.decide(Z[:n].astype(np.float64)), whole)
+
+
+def test_a_row_in_double_precision_is_looked_up_as_the_rows_that_were_learned():
+    trees = Trees(np.zeros(1, np.int32), np.array([0, -1, -1], np.int32),
+                  np.array([1, 0, 0], np.float32), np.array([1, -1, -1], np.int32))  # fmt: skip
+    Z = np.array([[1.0 + 1e-9]])
+    assert_array_equal(trees.leaves(Z), trees.leaves(Z.astype(np.float32)))
 
 
 @given(seed=seeds)

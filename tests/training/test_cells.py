@@ -16,7 +16,7 @@ from pistol._compiled.threads import workers
 from pistol._estimators import base
 from pistol._learners import Cells, Patchwork, models
 from pistol._learners.storage import Store
-from pistol._training import cell_choice, spread_cells, together
+from pistol._training import cell_choice, ground, spread_cells, together
 from pistol._training import cells as _cells
 from pistol._training.fitted import Counts
 from pistol._training.forms import FormError, Source, Written
@@ -474,3 +474,7 @@ def test_rows_that_are_made_when_asked_for_are_learned_alike(estimator, fitted, 
     X, y = data(estimator)
     theirs = fitted["classes" if isinstance(estimator, PistolClassifier) else "targets"]
     assert_array_equal(score_of(clone(estimator).fit(X, y), X), score_of(theirs, X))
+
+
+def test_the_centre_of_a_cell_without_rows_is_a_number():
+    assert_array_equal(ground._centre(np.zeros((0, 3), np.float32)), np.zeros(3))

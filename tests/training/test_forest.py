@@ -125,14 +125,19 @@ def seen(monkeypatch):
 def test_a_row_has_scores_of_trees_that_have_not_seen_it(name, seen, monkeypatch):
     """With other targets of one fold, the scores of its own rows do not change."""
     monkeypatch.setattr(forest, "_share", lambda *_: 1.0)
+    folds, folds_of = [], forest.folds_of
+    monkeypatch.setattr(
+        forest, "folds_of", lambda codes: folds.append(folds_of(codes)) or folds[-1]
+    )
     clone(MAKERS[name]).fit(*table(name))
     (work, start, known, order, rule, seed, _), told = seen[0]
-    fold = forest.fold_of(work.hashes)
     Y = work.data.Y.copy()
-    Y[fold == 1] = -Y[fold == 1]
+    Y[folds[0] == 1] *= -1.0
     other = work._replace(data=work.data._replace(Y=Y))
     with workers(1) as threads:
         again = forest.beside_base(other, start, known, order, rule, seed, threads)
+    fold, same = folds
+    assert_array_equal(same, fold, "which does not depend on targets")
     assert_array_equal(again.start[fold == 1], told.start[fold == 1])
     assert not np.allclose(again.start[fold != 1], told.start[fold != 1], rtol=0.1)
 
@@ -197,6 +202,7 @@ def test_a_forged_forest_is_refused(fitted):
         trees._replace(child=np.where(inner, len(inner) - 1, trees.child).astype(np.int32)),
         trees._replace(feature=np.full_like(trees.feature, sizes["d"])),
         trees._replace(roots=trees.roots + np.int32(len(inner))),
+        trees._replace(roots=np.zeros_like(trees.roots)),
         trees._replace(threshold=np.full_like(trees.threshold, np.nan)),
     ]
     for each in forged:
@@ -265,3 +271,37 @@ def test_a_sample_chooses_a_forest_for_several_machines(name, monkeypatch):
     Z = spread_choice.compact(shared.blank, block.X[1000:])
     expected = shared.base.decide(Z) + shared.forest.decide(Z)
     assert_allclose(found[1000:], expected, rtol=1e-6, atol=1e-6)
+
+
+@every
+@pytest.mark.parametrize("kind", ["outlier", "tails", "categories"])
+def test_folds_are_even_and_know_nothing_of_targets(name, kind, seen):
+    """Whatever the features are like; with targets in the hash, folds would differ by class."""
+    X, y = table(name)
+    if kind == "categories":
+        X = np.floor(3 * X)
+    X = np.sign(X) * np.exp(9 * np.abs(X)) if kind == "tails" else X
+    X[0] = 1e6 if kind == "outlier" else X[0]
+    folds, folds_of = [], forest.folds_of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forest, "folds_of", lambda codes: folds.append(folds_of(codes)) or folds[-1])
+        clone(MAKERS[name]).fit(X, y)
+    share = np.bincount(folds[0], minlength=forest.FOLDS) / N
+    assert_allclose(share, 1 / forest.FOLDS, atol=0.1)
+    values = [y[folds[0] == k].mean() for k in range(forest.FOLDS)]
+    assert_allclose(values, y.mean(), atol=5 * y.std() / np.sqrt(N / forest.FOLDS))
+
+
+def test_rows_that_are_all_alike_have_no_forest():
+    X, y = np.zeros((N, 2)), table("targets")[1]
+    X[:3] = 1.0
+    assert forest_of(clone(MAKERS["targets"]).fit(X, y)) is None
+
+
+def test_trees_have_to_help_by_more_than_a_standard_error(monkeypatch):
+    given = np.array([[1.0, 0.5, 9, 9, 9], [1.0, 1.4, 9, 9, 9]])
+    rows = [np.zeros(1, np.int64)] * 2
+    for shift, share in ((0.0, 0.0), (-0.5, 0.25)):
+        found = iter(given + np.array([0, shift, 0, 0, 0]))
+        monkeypatch.setattr(forest, "_losses", lambda *_, found=found: next(found))
+        assert forest._share(None, rows, np.zeros((1, 1)), np.zeros((1, 1)), None) == share

@@ -26,22 +26,28 @@ FACTOR, LARGEST = 48271, 2147483647
 def _coding(data: Any) -> Any:
     rows = types.Array(from_dtype(np.dtype(data)), 2, "C", readonly=True)
     edges = types.Array(types.float32, 2, "C", readonly=True)
-    return types.void(rows, edges, types.Array(types.uint8, 2, "C"))
+    return types.void(
+        rows, edges, types.Array(types.uint8, 2, "C"), types.Array(types.int64, 1, "C")
+    )
 
 
 @loop(_coding)
-def encode(Z, edges, codes):
-    """Set the code of every value: how many edges of its feature are smaller.
+def encode(Z, edges, codes, keys):
+    """Set the code of every value, how many edges of its feature are smaller, and a key of each row.
 
-    There are 255 edges per feature, in ascending order; those that are not needed are infinite.
+    There are 255 edges per feature, in ascending order; those that are not needed are infinite. Rows
+    with the same codes have the same key.
     """
     for i in range(len(Z)):
+        key = 1
         for j in range(edges.shape[0]):
             at, step = 0, 128
             while step > 0:
                 at += step if edges[j, at + step - 1] < Z[i, j] else 0
                 step //= 2
             codes[i, j] = at
+            key = (key * FACTOR + at + 1) % LARGEST
+        keys[i] = key
 
 
 @loop(lambda data: types.void(matrix, rounds, plugs, matrix))

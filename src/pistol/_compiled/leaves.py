@@ -29,7 +29,7 @@ def _rows(data: Any) -> Any:
 def _below(z, node, feature, threshold, child):
     """The node below this one that a row comes to; a leaf itself."""
     own = feature[node]
-    below = child[node] + (1 if z[max(own, 0)] > threshold[node] else 0)
+    below = child[node] + (1 if np.float32(z[max(own, 0)]) > threshold[node] else 0)
     return below if own >= 0 else node
 
 

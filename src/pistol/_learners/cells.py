@@ -48,7 +48,7 @@ class Patchwork:
 
     def decide(self, Z: Any) -> Array:
         """Scores of shape (rows, outputs)."""
-        total = beside(self.base, self.forest, Z)
+        total = start_of(self.base, self.forest, Z)
         own = [(part, np.zeros_like(total)) for part in self.parts]
         found = [(*one, cell, at) for one in own for cell, at in members(one[0].tree, Z)]
         work = sum(part.models[cell].work(len(at)) for part, _, cell, at in found)
@@ -91,7 +91,7 @@ class Patchwork:
         return found
 
 
-def beside(base: Expansion, forest: Forest | None, Z: Any) -> Array:
+def start_of(base: Expansion, forest: Forest | None, Z: Any) -> Array:
     """Scores of a base, and of a forest beside it: what all cells go on from."""
     scores = base.decide(Z)
     return scores if forest is None else scores + forest.decide(Z)
@@ -141,7 +141,7 @@ class Cells:
         """Learn from the rows of X in this order, one cell after the other."""
         ids, start = (
             np.arange(X.shape[0]) if ids is None else ids,
-            beside(self.base, self.forest, X),
+            start_of(self.base, self.forest, X),
         )
         cell = self.tree.cell_of(X)
         for number, rows in members(self.tree, X):

@@ -92,7 +92,8 @@ def terms(model: Any, Z: Any) -> list[Terms]:
         for cell, at in members(part.tree, Z):
             inside = centred(Z[at], part.centres[cell])
             _collect(found, part.models[cell], inside, at, 1.0 / len(model.parts))
-    return [_merged(parts) for parts in found]
+    nothing = Terms(np.zeros(0, np.int64), np.zeros((whole_of(model).coef.shape[1], 0)))
+    return [_merged([nothing, *parts]) for parts in found]
 
 
 def _collect(found: list[list[Terms]], model: Expansion, Z: Any, at: Array, share: float) -> None:

@@ -17,7 +17,7 @@ from .rule import chunks
 
 BLOCK = 4096  # rows that are looked up together
 LITTLE = 2**17  # rows × trees that are looked up before another thread has started
-MOST = 1e150  # of a value: its square is finite
+LARGEST = 1e150  # of a value: its square is finite
 
 
 class Trees(NamedTuple):
@@ -80,11 +80,11 @@ class Forest:
         out = np.zeros((Z.shape[0], self.value.shape[1]))
         few = len(out) * len(self.trees.roots) <= LITTLE
         with workers(1 if few else self.n_jobs) as threads:
-            threads.run([partial(self._add, Z[at], out[at]) for at in chunks(out, BLOCK)])
+            threads.run([partial(self._add, Z, at, out[at]) for at in chunks(out, BLOCK)])
         return out
 
-    def _add(self, Z: Any, out: Array) -> None:
-        add_values(*self.trees.looked_up(Z), read_only(self.value), out)
+    def _add(self, Z: Any, at: slice, out: Array) -> None:
+        add_values(*self.trees.looked_up(Z[at]), read_only(self.value), out)
 
     def steps(self, Z: Any) -> Array:
         """How much of each score is due to each feature, of shape (rows, outputs, features).
@@ -99,7 +99,7 @@ class Forest:
     def times(self, factor: float | Array) -> Forest:
         """Scores multiplied by a factor, or by one per output."""
         with np.errstate(over="ignore"):
-            return replace(self, value=np.clip(self.value * factor, -MOST, MOST))
+            return replace(self, value=np.clip(self.value * factor, -LARGEST, LARGEST))
 
     @staticmethod
     def mean(forests: Sequence[Forest]) -> Forest:

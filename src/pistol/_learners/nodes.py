@@ -22,9 +22,9 @@ from .forest import BLOCK, Forest, Trees, dense
 from .rule import Rule, chunks
 
 TREES = 15
-LEAST = 20  # rounds of a leaf, about
-MOST = 2**16  # rounds that a tree is grown from
-WIDEST = 256  # features that a tree looks at, at most
+LEAST, PER_OUTPUT = 20, 2.5  # rounds of a leaf, about; or so many per output if that is more
+ROUNDS = 2**16  # from which a tree is grown, at most
+FEATURES = 256  # that a tree looks at, at most
 TOGETHER = 1024  # rounds whose nodes are looked up together
 SHARE = 0.25  # of b, divided by the number of nodes that a row passes: all of them move at once
 
@@ -34,14 +34,16 @@ class Codes(NamedTuple):
 
     edges: Array  # (features, 255)
     codes: Array  # (rows, features)
+    keys: Array  # of rows; those with the same codes have the same
 
     @classmethod
     def of(cls, Z: Any, features: int, sample: Array, threads: Workers) -> Codes:
         """The first so many features of rows, with edges between values of a sample."""
         edges = read_only(_edges(dense(Z[sample])[:, :features]))
-        codes = np.empty((Z.shape[0], features), np.uint8)
-        threads.run([partial(_set, codes[at], edges, Z, at) for at in chunks(codes, BLOCK)])
-        return cls(edges, read_only(codes))
+        codes, keys = np.empty((Z.shape[0], features), np.uint8), np.empty(Z.shape[0], np.int64)
+        parts = [(at, codes[at], keys[at]) for at in chunks(codes, BLOCK)]
+        threads.run([partial(_encode, Z, edges, *part) for part in parts])
+        return cls(edges, read_only(codes), keys)
 
     def thresholds(self, forest: Forest) -> Forest:
         """A forest of these codes as one of rows."""
@@ -51,8 +53,8 @@ class Codes(NamedTuple):
         return replace(forest, trees=trees._replace(threshold=threshold))
 
 
-def _set(codes: Array, edges: Array, Z: Any, at: slice) -> None:
-    encode(read_only(dense(Z[at]).astype(np.float32, copy=False)), edges, codes)
+def _encode(Z: Any, edges: Array, at: slice, codes: Array, keys: Array) -> None:
+    encode(read_only(dense(Z[at]).astype(np.float32, copy=False)), edges, codes, keys)
 
 
 def _edges(Z: Array) -> Array:
@@ -105,20 +107,21 @@ def grown(data: TreeData, rule: Rule, random: np.random.Generator) -> Trees:
     """
     parts, n = [], len(data.order)
     for _ in range(TREES):
-        own = data.at(random.permutation(n)[:MOST])
+        own = data.at(random.permutation(n)[:ROUNDS])
         parts.append(_tree(own.codes, gradients_at(rule, own.Y, own.start), random))
     return Trees.joined(parts)
 
 
 def _tree(codes: Array, S: Array, random: np.random.Generator) -> Trees:
     (n, d), features = codes.shape, None
-    if d > WIDEST:
-        features = random.permutation(d)[:WIDEST]
+    if d > FEATURES:
+        features = random.permutation(d)[:FEATURES]
         codes = np.ascontiguousarray(codes[:, features])
     g = S @ (random.normal(size=S.shape[1]) if S.shape[1] > 1 else np.ones(1))
-    feature, code, parent = np.zeros((3, 2 * (n // LEAST) + 1), np.int32)
+    least = max(LEAST, PER_OUTPUT * S.shape[1])
+    feature, code, parent = np.zeros((3, 2 * int(n / least) + 1), np.int32)
     state, rows = int(random.integers(1, 2**31 - 1)), np.arange(n)
-    nodes = grow(read_only(g), read_only(codes), rows, LEAST, state, feature, code, parent)
+    nodes = grow(read_only(g), read_only(codes), rows, least, state, feature, code, parent)
     feature, code, child = feature[:nodes], code[:nodes], np.full(nodes, -1, np.int32)
     child[parent[1:nodes:2]] = np.arange(1, nodes, 2)
     if features is not None:

@@ -26,6 +26,7 @@ from .._learners.nodes import Codes, TreeData, learned_forest
 from .work import Work
 
 FOLDS = 4
+FEWEST = 1 / 16  # of the rounds that each fold has, at least
 FIRST = 2  # folds that tell whether the others are worth their while
 ENOUGH = 6144  # rounds that the base has not learned, at least, with one output; √K times with K
 WIDEST = 1024  # features
@@ -52,7 +53,9 @@ def beside_base(
     rounds = Rounds(order.rows[new], order.r[new])
     features = int(feature_of(work.blank.scaler).max()) + 1
     codes = Codes.of(work.data.X, features, rounds.rows[:SAMPLE], threads)
-    fold = fold_of(work.hashes)
+    fold = folds_of(codes)
+    if np.bincount(fold[rounds.rows], minlength=FOLDS).min() < FEWEST * len(rounds.rows):
+        return Beside(start)  # too many rows are alike
     forests: list[Forest] = []
     share = 0.0
     added = np.zeros_like(start)
@@ -60,7 +63,7 @@ def beside_base(
     learn = partial(_of_fold, data, fold, rule, seed, added)
     for some in (range(FIRST), range(FIRST, FOLDS)):
         forests += threads.run([partial(learn, k) for k in some])
-        judged = np.flatnonzero((known < 1.0) & (fold < len(forests)))
+        judged = [np.flatnonzero((known < 1.0) & (fold == k)) for k in range(len(forests))]
         share = _share(work, judged, start, added, rule)
         if not share:
             return Beside(start)
@@ -70,10 +73,13 @@ def beside_base(
     return Beside(added, codes.thresholds(forest))
 
 
-def fold_of(hashes: Array) -> Array:
-    """The fold of each row: by the coarse half of its content, which copies and other weights share."""
-    half = np.uint64(32)
-    return (mix(hashes >> half) >> half) % np.uint64(FOLDS)
+def folds_of(codes: Codes) -> Array:
+    """The fold of each row, by its features alone: rows that trees cannot tell apart are in one.
+
+    With their targets, too, rows that agree would be in folds by class, and each fold would be scored
+    by trees that know the other classes only.
+    """
+    return (mix(codes.keys.astype(np.uint64)) % np.uint64(FOLDS)).astype(np.int8)
 
 
 def _eligible(work: Work, rounds: int, rule: Rule) -> bool:
@@ -95,11 +101,21 @@ def _of_fold(data: TreeData, fold: Array, rule: Rule, seed: int, added: Array, k
     return forest
 
 
-def _share(work: Work, rows: Array, start: Array, added: Array, rule: Rule) -> float:
-    """The share of the forests' scores with the least loss on these rows; 0 if that hardly helps."""
-    weight, V = work.data.weight[rows], read_only(work.data.Y[rows])
+def _share(work: Work, folds: list[Array], start: Array, added: Array, rule: Rule) -> float:
+    """The share of the forests' scores with the least loss on these folds; 0 if that hardly helps.
+
+    It has to help by more than one standard error over the folds.
+    """
+    losses = np.array([_losses(work, rows, start[rows], added[rows], rule) for rows in folds])
+    without, *mean = losses.mean(axis=0)
+    best = int(np.argmin(mean))
+    gain = losses[:, 0] - losses[:, 1 + best]
+    least = max(GAIN * abs(without), gain.std(ddof=1) / sqrt(len(gain)))
+    return SHARES[best] if gain.mean() > least else 0.0
+
+
+def _losses(work: Work, rows: Array, start: Array, added: Array, rule: Rule) -> list[float]:
+    """The loss on these rows without the forest, and with each share of its scores."""
+    V, weight = read_only(work.data.Y[rows]), work.data.weight[rows]
     loss = work.problem.task.held_out_loss(V, weight, rule)
-    without = loss(start[rows])
-    losses = [loss(start[rows] + share * added[rows]) for share in SHARES]
-    best = int(np.argmin(losses))
-    return SHARES[best] if losses[best] < without - GAIN * abs(without) else 0.0
+    return [loss(start), *(loss(start + share * added) for share in SHARES)]

@@ -89,8 +89,8 @@ def _in_order(rows: Array) -> tuple[Array, Array]:
 
 
 def _centre(Z: Any) -> Array:
-    """The mean of dense rows; zero for sparse rows, which are not shifted."""
-    if sp.issparse(Z):
+    """The mean of dense rows; zero for sparse rows, which are not shifted, and where there are none."""
+    if sp.issparse(Z) or not Z.shape[0]:
         return np.zeros(Z.shape[1], Z.dtype)
     return Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
 

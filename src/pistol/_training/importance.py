@@ -19,6 +19,7 @@ from .._learners.models import Linear
 from .fitted import Fitted
 
 LOOKED_AT = 512  # support rows at which gradients are computed
+PART = 64  # rows whose steps are looked at together
 
 
 def importances(fitted: Fitted, model: Any) -> Array:
@@ -80,5 +81,8 @@ def _squared_steps(model: Any, rows: Any, size: float, features: int) -> Any:
     forest = forest_of(model)
     if forest is None:
         return 0.0
-    spread = (forest.steps(rows[:]) / size).std(axis=0)
-    return np.square(spread).sum(axis=0)[:features]
+    n, sums, squares = rows.shape[0], 0.0, 0.0
+    for lo in range(0, n, PART):
+        part = forest.steps(rows[lo : lo + PART][:, :features]) / size
+        sums, squares = sums + part.sum(axis=0), squares + np.square(part).sum(axis=0)
+    return np.maximum(squares / n - np.square(sums / n), 0.0).sum(axis=0)

@@ -53,13 +53,16 @@ TREE = Record(
 
 
 def _check_trees(trees: Trees, source: Source) -> None:
-    """Every node leads on to later ones of the same table, so that all rows come to a leaf."""
+    """Every node leads on to later ones, and one way leads to each, so that all rows come to a leaf."""
     inner = np.flatnonzero(trees.feature >= 0)
     source.demand(trees.feature.max() < source.sizes["d"], "looks at features that do not exist")
     child = trees.child[inner]
     later = (child > inner) & (child + 1 < len(trees.feature))
     source.demand(later.all(), "has nodes that lead nowhere")
-    source.demand(trees.roots.max() < len(trees.feature), "has trees without a root")
+    ways = np.sort(np.concatenate([trees.roots, child, child + 1]))
+    source.demand(
+        np.array_equal(ways, np.arange(len(trees.feature))), "has nodes without a way there"
+    )
 
 
 NUMBERS_OF_NODES = Numbers(("N",), ("int32",), -1, 2**31 - 2)
@@ -73,7 +76,7 @@ TREES = Record(
 )  # fmt: skip
 FOREST = Record(
     "forest", Forest,
-    {"trees": TREES, "value": Numbers(("N", "K"), REALS, -1e200, 1e200), "n_jobs": JOBS},
+    {"trees": TREES, "value": Numbers(("N", "K"), low=-1e200, high=1e200), "n_jobs": JOBS},
     own=("N", "T"),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from .._compiled.threads import one_blas_thread, workers
 from .._compiled.types import Array, read_only
 from .._data.ordering import as_given, fingerprints, learned_share, shuffled
 from .._learners import Rule
-from .._learners.cells import beside
+from .._learners.cells import start_of
 from .._learners.forest import Forest
 from .._learners.models import Expansion
 from .._learners.trees import Tree, grow_tree
@@ -88,7 +88,7 @@ class Shared(NamedTuple):
 
     def start(self, Z: Any, prints: Array) -> Array:
         """Scores that cells go on from, of rows with these fingerprints."""
-        scores = beside(self.base, self.forest, Z)
+        scores = start_of(self.base, self.forest, Z)
         if self.scored is not None:
             self.scored.put(prints, scores)
         return scores
