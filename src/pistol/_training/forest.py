@@ -47,9 +47,10 @@ def beside_base(
     work: Work, start: Array, known: Array, order: Rounds, rule: Rule, seed: int, threads: Workers
 ) -> Beside:
     """The base's scores of all rows, with those of a forest where these lower the loss."""
-    new = known[order.rows] < 1.0
-    if not _eligible(work, int(new.sum()), rule):
+    left = 1.0 - known[order.rows]
+    if not _eligible(work, float(left @ (order.r / work.size)), rule):
         return Beside(start)
+    new = left > 0.0
     rounds = Rounds(order.rows[new], order.r[new])
     features = int(feature_of(work.blank.scaler).max()) + 1
     codes = Codes.of(work.data.X, features, rounds.rows[:SAMPLE], threads)
@@ -82,7 +83,7 @@ def folds_of(codes: Codes) -> Array:
     return (mix(codes.keys.astype(np.uint64)) % np.uint64(FOLDS)).astype(np.int8)
 
 
-def _eligible(work: Work, rounds: int, rule: Rule) -> bool:
+def _eligible(work: Work, rounds: float, rule: Rule) -> bool:
     """Whether there are rows enough, and not too many features to look at."""
     narrow = -1 < feature_of(work.blank.scaler).max(initial=-1) < WIDEST
     enough = rounds >= ENOUGH * sqrt(work.data.Y.shape[1])
