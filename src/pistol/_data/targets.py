@@ -25,6 +25,7 @@ from .validation import MAX_TARGET
 RECENT = 1024  # rounds of a stream that say how targets are scaled
 NEWEST = 64  # rounds that say whether what was learned is worth keeping
 MOST_RANGE = 1e100  # of scaled targets
+FEWEST = 2.0  # multiples of the mean in the range of counts
 TRIMMED = 0.9  # deviations beyond this quantile count as if they were there
 FINE = 4.0  # a part of the ratio above, so that scores are as large as those around the median
 FAINT = 1e-9  # deviations, relative to the mean, that are rounding
@@ -133,10 +134,14 @@ class LogScaler:
         return ~((ratio < 1.25) & (ratio > 0.8)) & (other.mean > LEAST)
 
     def replaced(self, other: LogScaler, outputs: Array) -> LogScaler:
-        """The scaler with the other's numbers for some outputs, and with its largest count."""
+        """The scaler with the other's numbers for some outputs, and with the largest count of both.
+
+        A multiple of a mean of next to nothing may be cut off: the range so far is never forgotten.
+        """
         mean = np.where(outputs, other.mean, self.mean)
         with np.errstate(over="ignore"):
-            most = np.minimum(other.most * (other.mean / mean), MOST_RANGE)
+            both = [one.most * (one.mean / mean) for one in (self, other)]
+        most = np.clip(np.maximum(*both), FEWEST, MOST_RANGE)
         return LogScaler(mean, most, np.where(outputs, other.spread_of, self.spread_of))
 
     def gaps(self, P: Array, V: Array) -> Array:
@@ -191,7 +196,7 @@ def multiples(Y: Array, weight: Array, centred: bool, low: Array, high: Array) -
     with np.errstate(over="ignore"):
         V, most = np.minimum(Y / mean, MOST_RANGE), np.minimum(high / mean, MOST_RANGE)
     spread = plain(_square_over_size(V - 1.0, share))
-    return LogScaler(mean, np.maximum(most, 2.0), np.where(spread > FAINT, spread, 1.0))
+    return LogScaler(mean, np.maximum(most, FEWEST), np.where(spread > FAINT, spread, 1.0))
 
 
 def _square_over_size(gap: Array, share: Array) -> Array:

@@ -119,7 +119,7 @@ class GramRun:
         (out,) = self._out(1, int(places.max(initial=-1)) + 1)
         c, total = self.rule.multipliers(self.S, self.rule.shares(self.kernels))
         size = expand_gram(self.values, c, total, self.coef, self.u, first, self.space.room, out)
-        return self._started(at) + out.T[places] * size
+        return self._started(at) + np.multiply(out.T[places], size, dtype=np.float64)
 
     def expansion(self) -> Expansion:
         """f̄ so far as a function of scaled rows, for gradients, which copy few rows at a time."""
