@@ -130,12 +130,12 @@ def test_a_row_has_scores_of_trees_that_have_not_seen_it(name, seen, monkeypatch
         forest, "folds_of", lambda codes: folds.append(folds_of(codes)) or folds[-1]
     )
     clone(MAKERS[name]).fit(*table(name))
-    (work, start, known, order, rule, seed, _), told = seen[0]
+    (work, start, known, order, seed, _), told = seen[0]
     Y = work.data.Y.copy()
     Y[folds[0] == 1] *= -1.0
     other = work._replace(data=work.data._replace(Y=Y))
     with workers(1) as threads:
-        again = forest.beside_base(other, start, known, order, rule, seed, threads)
+        again = forest.beside_base(other, start, known, order, seed, threads)
     fold, same = folds
     assert_array_equal(same, fold, "which does not depend on targets")
     assert_array_equal(again.start[fold == 1], told.start[fold == 1])

@@ -139,10 +139,8 @@ class Cells:
         self, X: Any, Y: Array, order: Array, r: Array, ids: Array | None = None
     ) -> Iterator[Chunk]:
         """Learn from the rows of X in this order, one cell after the other."""
-        ids, start = (
-            np.arange(X.shape[0]) if ids is None else ids,
-            start_of(self.base, self.forest, X),
-        )
+        ids = np.arange(X.shape[0]) if ids is None else ids
+        start = start_of(self.base, self.forest, X)
         cell = self.tree.cell_of(X)
         for number, rows in members(self.tree, X):
             here = np.flatnonzero(cell[order] == number)

@@ -123,8 +123,7 @@ def _ground(
 
 def _with_trees(work: Work, ground: Ground, seed: int, threads: Workers) -> Ground:
     """What cells are learned from, with a forest beside the base where that helps."""
-    args = ground.start, ground.known, ground.order, ground.rule
-    start, forest = beside_base(work, *args, seed, threads)
+    start, forest = beside_base(work, ground.start, ground.known, ground.order, seed, threads)
     return ground._replace(start=start, forest=forest)
 
 

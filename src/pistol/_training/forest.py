@@ -44,9 +44,10 @@ class Beside(NamedTuple):
 
 
 def beside_base(
-    work: Work, start: Array, known: Array, order: Rounds, rule: Rule, seed: int, threads: Workers
+    work: Work, start: Array, known: Array, order: Rounds, seed: int, threads: Workers
 ) -> Beside:
     """The base's scores of all rows, with those of a forest where these lower the loss."""
+    rule = work.problem.rule(float(work.data.weight.sum()), work.size)
     left = 1.0 - known[order.rows]
     if not _eligible(work, float(left @ (order.r / work.size)), rule):
         return Beside(start)

@@ -20,6 +20,7 @@ from .fitted import Fitted
 
 LOOKED_AT = 512  # support rows at which gradients are computed
 PART = 64  # rows whose steps are looked at together
+MOST = 1e100  # of a step beside the largest coefficient: its square is finite
 
 
 def importances(fitted: Fitted, model: Any) -> Array:
@@ -78,11 +79,13 @@ def _squared_slopes(fitted: Fitted, model: Any) -> Array:
 
 def _squared_steps(model: Any, rows: Any, size: float, features: int) -> Any:
     """Variances of what a forest adds to f for each feature, divided by size², summed over outputs."""
-    forest = forest_of(model)
-    if forest is None:
+    forest, n = forest_of(model), rows.shape[0]
+    if forest is None or not n:
         return 0.0
-    n, sums, squares = rows.shape[0], 0.0, 0.0
+    sums, squares = 0.0, 0.0
     for lo in range(0, n, PART):
-        part = forest.steps(rows[lo : lo + PART][:, :features]) / size
+        with np.errstate(over="ignore"):
+            steps = forest.steps(rows[lo : lo + PART][:, :features]) / size
+        part = np.clip(steps, -MOST, MOST)
         sums, squares = sums + part.sum(axis=0), squares + np.square(part).sum(axis=0)
     return np.maximum(squares / n - np.square(sums / n), 0.0).sum(axis=0)

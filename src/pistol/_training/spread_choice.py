@@ -123,8 +123,8 @@ def settled(start: Start) -> Shared:
         base = learn_base(work, chosen.number, passes, plan, seed, threads)
         known = learned_share(work.hashes, work.data.weight, *work.rows_of(plan.base))
         rounds = shuffled(work.hashes, work.rounds, 0)
-        scores, rule = base.decide(work.data.X, work.hashes), _rule(work)
-        found = beside_base(work, scores, known, rounds, rule, seed, threads)
+        scores = base.decide(work.data.X, work.hashes)
+        found = beside_base(work, scores, known, rounds, seed, threads)
     order = rounds.rows
     most = max(1, len(order) // groups_of(blank.counts.rounds, plan.cell))
     random = [np.random.default_rng((seed, t)) for t in range(plan.orders or 1)]
@@ -139,10 +139,6 @@ def settled(start: Start) -> Shared:
     prints = fingerprints(compact(blank, start.X), work.data.Y)
     prints, first = np.unique(prints, return_index=True)
     return shared._replace(forest=found.forest, scored=Scored(prints, found.start[first]))
-
-
-def _rule(work: Work) -> Rule:
-    return work.problem.rule(float(work.data.weight.sum()), work.size)
 
 
 def compact(blank: Fitted, X: Any) -> Any:
